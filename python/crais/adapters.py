@@ -24,6 +24,7 @@ from crais.gradients import jax_rows, of_rows
 
 _MOST_MASS = 0.1  # nats: of a prior, from 1
 _TRACING = threading.Lock()  # Pyro has one stack of handlers for all threads
+_NO_DATA = ", so log Z is 0: give its data, as "
 _STAN_NOTE = (
     "Stan: `~` keeps its constants here (propto=False), but a prior on a bounded parameter is not "
     "divided by its mass within the bounds (a half-normal lacks log 2), and a parameter without a "
@@ -71,20 +72,31 @@ def explain_missing(target: Any) -> str:
     return f", or, of a model, its data: functools.partial(model, {first}=...)"
 
 
-def _check_sites(latent: Mapping[str, Any], num_observed: int) -> None:
-    """Raises UsageError for latent sites that cannot be annealed, by their distributions."""
-    for name, prior in latent.items():
+def _latent(trace: Mapping[str, Any]) -> dict[str, Any]:
+    """Distributions of the latent sites of a trace of NumPyro or Pyro.
+
+    Raises UsageError where they cannot be annealed, or nothing is observed.
+    """
+    latent, num_observed = {}, 0
+    for name, site in trace.items():
+        if site["type"] == "param":
+            raise UsageError(f"{name} is a parameter to be learnt: give it a prior")
+        if site["type"] != "sample" or "Subsample" in type(site["fn"]).__name__:
+            continue
+        if site["is_observed"]:
+            num_observed += 1
+            continue
+        prior, mask = site["fn"], site.get("mask")
         if prior.support.is_discrete:
             raise UsageError(f"the site {name} is discrete: sum it out of the model")
-        if _is_improper(prior):
+        if _is_improper(prior) or mask is not None and not np.all(mask):
             raise UsageError(f"the site {name} has an improper prior: there is no evidence")
+        latent[name] = prior
     if not latent:
         raise UsageError("the model has no latent sites")
     if num_observed == 0:
-        raise UsageError(
-            "no site of the model is observed, so log Z is 0: give its data, as "
-            "functools.partial(model, y=...)"
-        )
+        raise UsageError(f"no site of the model is observed{_NO_DATA}functools.partial(model, y=...)")
+    return latent
 
 
 def _is_improper(prior: Any) -> bool:
@@ -94,31 +106,13 @@ def _is_improper(prior: Any) -> bool:
     return hasattr(prior, "base_dist") and _is_improper(prior.base_dist)
 
 
-def _sites(trace: Mapping[str, Any]) -> tuple[dict[str, Any], int]:
-    """Distributions of the latent sites of a trace, and how many sites are observed.
-
-    Raises UsageError for a parameter, which has no distribution.
-    """
-    for site in trace.values():
-        if site["type"] == "param":
-            raise UsageError(f"{site['name']} is a parameter to be learnt: give it a prior")
-    sites = [site for site in trace.values() if site["type"] == "sample"]
-    sites = [site for site in sites if "Subsample" not in type(site["fn"]).__name__]
-    for site in sites:
-        mask = site.get("mask")
-        if not site["is_observed"] and mask is not None and not np.all(mask):
-            raise UsageError(f"the site {site['name']} is masked: its prior is improper there")
-    latent = {site["name"]: site["fn"] for site in sites if not site["is_observed"]}
-    return latent, len(sites) - len(latent)
-
-
 def _of_numpyro(model: Any) -> Model:
     jax: Any = importlib.import_module("jax")
     handlers: Any = importlib.import_module("numpyro.handlers")
     infer: Any = importlib.import_module("numpyro.infer")
     with jax.enable_x64(True):
         drawn = handlers.substitute(handlers.seed(model, 0), substitute_fn=infer.init_to_uniform)
-        _check_sites(*_sites(handlers.trace(drawn).get_trace()))
+        _latent(handlers.trace(drawn).get_trace())
         initialised = infer.util.initialize_model(jax.random.PRNGKey(0), model)
         flat, tree = importlib.import_module("jax.flatten_util").ravel_pytree(
             initialised.param_info.z
@@ -140,11 +134,8 @@ def _of_pyro(model: Any) -> Model:
     try:
         nodes, others = traced({}).nodes, traced({}).nodes
     except NotImplementedError as error:  # of ImproperUniform, at its site
-        raise UsageError(
-            f"a site of the model has an improper prior: {first_line(error)}"
-        ) from error
-    latent, num_observed = _sites(nodes)
-    _check_sites(latent, num_observed)
+        raise UsageError(f"a site has an improper prior: {first_line(error)}") from error
+    latent = _latent(nodes)
     for name, prior in latent.items():
         if str(vars(prior.support)) != str(vars(others[name]["fn"].support)):
             raise UsageError(f"the support of the site {name} depends on other sites: rescale it")
@@ -158,7 +149,7 @@ def _of_pymc(model: Any) -> Model:
     if names:
         raise UsageError(f"the model has discrete variables, {names}: marginalise them out")
     if not model.observed_RVs and not model.potentials:
-        raise UsageError("no variable of the model is observed, so log Z is 0: give its data")
+        raise UsageError(f"no variable of the model is observed{_NO_DATA}observed=...")
     for variable in model.free_RVs:
         if "Flat" in type(variable.owner.op).__name__:
             raise UsageError(f"{variable.name} has an improper prior: there is no evidence")
@@ -185,17 +176,13 @@ def _masses_of_pymc(model: Any, start: Mapping[str, Any]) -> list[tuple[str, str
         usual = type(transform) is type(of_kind(op, variable))
         if transform is None or usual and "LKJ" not in type(op).__name__:
             continue
-        value = model.rvs_to_values[variable]
-        density = model.logp(vars=[variable])
-        others = {
-            other: start[other.name]
-            for other in model.value_vars
-            if other is not value and other in core.graph_inputs([density])
-        }
+        value, density = model.rvs_to_values[variable], model.logp(vars=[variable])
+        reached = core.graph_inputs([density])
+        others = {v: start[v.name] for v in model.value_vars if v is not value and v in reached}
         function = core.ValueGradFunction(
             [density], [value], others, model=model, initial_point=start, ravel_inputs=True
         )
-        function.set_extra_values({})
+        function.set_extra_values({v.name: x for v, x in others.items()})
         mass = _log_mass(_locked_rows(function), int(np.size(start[value.name])))
         if math.isnan(mass):
             what = f"the prior of {variable.name} is not known to integrate to 1"

@@ -23,11 +23,17 @@ from torch.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 from crais.captured import Function
 from crais.errors import UsageError
 from crais.gradients import known_gradient
+from crais.outputs import plain as unwrapped
 from crais.priors import Prior
 
 _DRAWS = 1024  # of a prior, for the centre and the width of e
 _QUARTILES = 1.349  # distance of a standard normal's quartiles
 _MOST_LOST = 1.0  # of a free number that comes back from a bounded one
+
+
+def _log_normal(e: Tensor) -> Tensor:
+    """log N(e; 0, I) [B]."""
+    return -0.5 * e.square().sum(1) - 0.5 * e.shape[1] * math.log(2 * math.pi)
 
 
 @dataclass(frozen=True)
@@ -37,17 +43,23 @@ class Coordinates:
     dim          D, of e
     point        e [B, D] -> theta: [B, *shape], or such tensors by name
     log_density  e [B, D] -> what the function's own density is multiplied by [B], nats
-    draw         count -> as many e of the prior, or of N(0, I)
+    drawn        count -> as many e of the prior; None for N(0, I)
     inverse      theta -> e, where that is known
     names        of the D numbers, as messages have them
     """
 
     dim: int
     point: Function
-    log_density: Function
-    draw: Callable[[int], Tensor]
+    log_density: Function = _log_normal
+    drawn: Callable[[int], Tensor] | None = None
     inverse: Function | None = None
     names: tuple[str, ...] = ()
+
+    def draw(self, count: int) -> Tensor:
+        """e [count, D] of the prior, float64."""
+        if self.drawn is not None:
+            return self.drawn(count)
+        return torch.randn(count, self.dim, dtype=torch.float64)
 
     def name(self, i: int) -> str:
         return self.names[i] if self.names else f"coordinate {i}"
@@ -55,7 +67,7 @@ class Coordinates:
 
 def plain(dim: int) -> Coordinates:
     """theta = e, and no density of its own."""
-    return Coordinates(dim, lambda e: e, lambda e: e.new_zeros(len(e)), _standard(dim))
+    return Coordinates(dim, lambda e: e, lambda e: e.new_zeros(len(e)))
 
 
 def of_base(base: Any, dim: int) -> Coordinates:
@@ -64,16 +76,13 @@ def of_base(base: Any, dim: int) -> Coordinates:
     Raises UsageError where there is no finite mean and covariance.
     """
     loc, covariance = _moments(base, dim)
-    if loc.shape != (dim,) or covariance.shape != (dim, dim):
-        raise UsageError(
-            f"base: give a mean [{dim}] and a covariance [{dim}, {dim}]; these are "
-            f"{list(loc.shape)} and {list(covariance.shape)}"
-        )
-    if not (loc.isfinite().all() and covariance.isfinite().all()):
-        raise UsageError("base: it has no finite mean and covariance; give (mean, covariance)")
-    scale_tril, failed = torch.linalg.cholesky_ex(covariance)
+    fits = loc.shape == (dim,) and covariance.shape == (dim, dim) and bool(loc.isfinite().all())
+    scale_tril, failed = torch.linalg.cholesky_ex(covariance) if fits else (covariance, True)
     if failed:
-        raise UsageError("base: the covariance is not positive definite")
+        raise UsageError(
+            f"base: give a mean [{dim}] and a positive definite covariance [{dim}, {dim}], of finite "
+            f"numbers; these are {list(loc.shape)} and {list(covariance.shape)}"
+        )
     return _of_affine(loc, scale_tril)
 
 
@@ -88,7 +97,7 @@ def of_transform(transform: Function, dim: int) -> Coordinates:
         u = _phi(e)
         return torch.where(((u > 0) & (u < 1)).all(1), _log_normal(e), math.nan)
 
-    return Coordinates(dim, lambda e: transform(_phi(e)), log_density, _standard(dim))
+    return Coordinates(dim, lambda e: transform(_phi(e)), log_density)
 
 
 def of_prior(prior: Any, dim: int | None) -> Coordinates:
@@ -104,11 +113,12 @@ def of_prior(prior: Any, dim: int | None) -> Coordinates:
     if isinstance(prior, Prior):
         return _of_crais(prior, dim)
     if dim is not None and not isinstance(prior, (Mapping, list, tuple)):
-        one = _of_one(prior, "the prior")
+        one = _of_distribution(prior, "the prior")
         if one.dim > 1:
             return _checked(one, dim, "the prior")
         prior = [prior] * dim
-    return _together(list(prior) if isinstance(prior, tuple) else prior, dim, _of_one, "the prior")
+    parts = list(prior) if isinstance(prior, tuple) else prior
+    return _together(parts, dim, _of_distribution, "the prior")
 
 
 def of_support(support: Any, dim: int | None) -> Coordinates:
@@ -118,8 +128,8 @@ def of_support(support: Any, dim: int | None) -> Coordinates:
     is no bound, or (constraint, shape) for more than one number. theta is as in `of_prior`.
     """
     if dim is not None and not isinstance(support, (Mapping, list)) and not _has_shape(support):
-        support = (support, (dim,))  # theta's, of a simplex, say
-        return replace(_of_constraint(support, "the support"), names=())
+        whole = _of_constraint(support, "the support", (dim,))  # theta's, of a simplex, say
+        return _checked(whole, None, "the support")
     return _together(support, dim, _of_constraint, "the support")
 
 
@@ -131,52 +141,46 @@ def _together(
 ) -> Coordinates:
     """Coordinates of one part, of a list's parts side by side, or of a dict's parts by name."""
     if isinstance(parts, Mapping):
-        whole = _by_name({name: make(one, name) for name, one in parts.items()})
+        each = [make(one, name) for name, one in parts.items()]
+        whole = _joined(each, lambda thetas: dict(zip(parts, thetas)))
+        shown = [
+            name if one.dim == 1 else f"{name}[{i}]"
+            for name, one in zip(parts, each)
+            for i in range(one.dim)
+        ]
+        whole = replace(whole, names=tuple(shown))
     elif isinstance(parts, list):
-        whole = _side_by_side([make(one, f"{what} {i}") for i, one in enumerate(parts)])
+        whole = _joined([make(one, f"{what} {i}") for i, one in enumerate(parts)], _side_by_side)
     else:
-        one = make(parts, what)
-        whole = _side_by_side([one]) if one.dim == 1 else replace(one, names=())
+        whole = make(parts, what)
+        whole = _joined([whole], _side_by_side) if whole.dim == 1 else whole
     return _checked(whole, dim, what)
 
 
-def _by_name(each: Mapping[str, Coordinates]) -> Coordinates:
-    """A dict of what each gives, of the numbers of e one after another."""
+def _joined(each: Sequence[Coordinates], join: Callable[[list[Tensor]], Any]) -> Coordinates:
+    """Of all the numbers of e one after another; `join` makes theta of each one's."""
     if not each:
         raise UsageError("a dict without names has no coordinates")
-    sizes = [one.dim for one in each.values()]
-
-    def point(e: Tensor) -> dict[str, Any]:
-        parts = e.split(sizes, 1)
-        return {name: one.point(part) for (name, one), part in zip(each.items(), parts)}
+    sizes = [one.dim for one in each]
 
     def log_density(e: Tensor) -> Tensor:
-        parts = e.split(sizes, 1)
-        return torch.stack([one.log_density(p) for one, p in zip(each.values(), parts)]).sum(0)
+        return torch.stack([one.log_density(p) for one, p in zip(each, e.split(sizes, 1))]).sum(0)
 
     return Coordinates(
         sum(sizes),
-        point,
+        lambda e: join([one.point(part) for one, part in zip(each, e.split(sizes, 1))]),
         log_density,
-        lambda count: torch.cat([one.draw(count) for one in each.values()], 1),
-        names=tuple(
-            name if one.dim == 1 else f"{name}[{i}]"
-            for name, one in each.items()
-            for i in range(one.dim)
-        ),
+        lambda count: torch.cat([one.draw(count) for one in each], 1),
     )
 
 
-def _side_by_side(each: Sequence[Coordinates]) -> Coordinates:
-    named = _by_name({str(i): one for i, one in enumerate(each)})
-
-    def point(e: Tensor) -> Tensor:
-        return torch.cat([theta.reshape(len(e), -1) for theta in named.point(e).values()], 1)
-
-    return replace(named, point=point, names=())
+def _side_by_side(thetas: list[Tensor]) -> Tensor:
+    return torch.cat([theta.reshape(len(theta), -1) for theta in thetas], 1)
 
 
 def _checked(coordinates: Coordinates, dim: int | None, what: str) -> Coordinates:
+    if coordinates.dim == 0:
+        raise UsageError(f"{what} has no free numbers")
     if dim is not None and dim != coordinates.dim:
         raise UsageError(f"dim is {dim}, and {what} is of {coordinates.dim} free numbers")
     return coordinates
@@ -185,14 +189,13 @@ def _checked(coordinates: Coordinates, dim: int | None, what: str) -> Coordinate
 # One distribution.
 
 
-def _of_one(prior: Any, name: str) -> Coordinates:
-    """Where its numbers are, whatever device and type e has."""
+def _of_distribution(prior: Any, name: str) -> Coordinates:
+    """Its numbers stay where they are, whatever device and type e has."""
     if isinstance(prior, Prior):
         raise UsageError(
             f"{name}: crais's own priors stand alone; name those of torch.distributions"
         )
-    one = (_of_torch if isinstance(prior, D.Distribution) else _of_scipy)(prior, name)
-    return _on_cpu(one)
+    return _on_cpu((_of_torch if isinstance(prior, D.Distribution) else _of_scipy)(prior, name))
 
 
 def _on_cpu(one: Coordinates) -> Coordinates:
@@ -204,52 +207,36 @@ def _on_cpu(one: Coordinates) -> Coordinates:
 
 
 def _of_torch(prior: D.Distribution, name: str) -> Coordinates:
-    kind = type(prior).__name__
-    prior = _in_float64(prior)
-    support = _support_of(prior)
-    if getattr(support, "is_discrete", False):
-        raise UsageError(f"{name}: {kind} is discrete: sum over its values in the likelihood")
     shape = tuple(prior.batch_shape + prior.event_shape)
-    _check_proper(prior, name, kind)
-    while isinstance(prior, D.Independent):
-        prior = prior.base_dist
-    known = _exact(prior)
-    if known is not None:
-        size = math.prod(shape)
-        return Coordinates(
-            size, lambda e: known(e.reshape(-1, *shape)), _log_normal, _standard(size)
-        )
-    if support is None:
-        raise UsageError(f"{name}: {kind} does not say its support")
-    return _of_bijection(prior, _free(support, shape, name), name, kind)
-
-
-def _support_of(prior: Any) -> Any:
-    """None where it does not say."""
-    while isinstance(prior, (D.Independent, D.MixtureSameFamily)):
-        prior = (
-            prior.component_distribution
-            if isinstance(prior, D.MixtureSameFamily)
-            else prior.base_dist
-        )
-    if isinstance(prior, D.VonMises):  # PyTorch says R, where its density is periodic
-        return constraints.interval(-math.pi, math.pi)
+    prior = unwrapped(_in_float64(prior))
+    named = f"{name}: {type(prior).__name__}"
     try:
-        return prior.support
+        support = _support_of(prior)
     except NotImplementedError:
-        return None
-
-
-def _check_proper(prior: D.Distribution, name: str, kind: str) -> None:
-    """Draws of it are numbers, and have a density."""
+        support = None
+    if getattr(support, "is_discrete", False):
+        raise UsageError(f"{named} is discrete: sum over its values in the likelihood")
     try:
         draws = prior.sample((_DRAWS,))
     except NotImplementedError:
-        raise UsageError(f"{name}: drawing from {kind} fails: is it improper?") from None
+        raise UsageError(f"{named} has no draws: is it improper?") from None
     if not bool(draws.isfinite().all() and (prior.log_prob(draws) > -math.inf).all()):
-        raise UsageError(
-            f"{name}: {kind} is improper: draws of it or their densities are not finite"
-        )
+        raise UsageError(f"{named} is improper: draws of it or their densities are not finite")
+    exact = _exact(prior)
+    if exact is not None:
+        return Coordinates(math.prod(shape), lambda e: exact(e.reshape(len(e), *shape)))
+    if support is None:
+        raise UsageError(f"{named} does not say its support")
+    return _of_bijection(prior, _free(support, shape, name), named)
+
+
+def _support_of(prior: Any) -> Any:
+    """Raises NotImplementedError where it does not say."""
+    if isinstance(prior, D.MixtureSameFamily):
+        return _support_of(unwrapped(prior.component_distribution))
+    if isinstance(prior, D.VonMises):  # PyTorch says R, where its density is periodic
+        return constraints.interval(-math.pi, math.pi)
+    return prior.support
 
 
 def _exact(prior: D.Distribution) -> Function | None:
@@ -263,30 +250,25 @@ def _exact(prior: D.Distribution) -> Function | None:
         return lambda e: prior.loc + (prior.scale_tril @ e.unsqueeze(-1)).squeeze(-1)
     if isinstance(prior, D.Uniform):
         return lambda e: prior.low + (prior.high - prior.low) * _phi(e)
-    if isinstance(prior, D.Cauchy):
-        return lambda e: prior.loc + prior.scale * _standard_cauchy(e)
+    if isinstance(prior, D.Cauchy):  # by the lesser of both tails
+        return lambda e: prior.loc + prior.scale * (
+            e.sign() / torch.tan(math.pi * _phi(-e.abs())) * (e != 0)
+        )
     if isinstance(prior, D.TransformedDistribution):
-        inner = prior.base_dist
-        while isinstance(inner, D.Independent):
-            inner = inner.base_dist
+        inner = unwrapped(prior.base_dist)
         same = inner.batch_shape + inner.event_shape == prior.batch_shape + prior.event_shape
         if same and isinstance(inner, D.Normal) and all(t.bijective for t in prior.transforms):
             return lambda e: D.ComposeTransform(prior.transforms)(inner.loc + inner.scale * e)
     return None
 
 
-def _standard_cauchy(e: Tensor) -> Tensor:
-    """The quantile of Phi(e), by the lesser of both tails."""
-    return e.sign() / torch.tan(math.pi * _phi(-e.abs())) * (e != 0)
-
-
-def _of_bijection(prior: D.Distribution, free: Coordinates, name: str, kind: str) -> Coordinates:
+def _of_bijection(prior: D.Distribution, free: Coordinates, named: str) -> Coordinates:
     """theta = T(c + s e) with PyTorch's bijection T from R^D, and the prior's density of e.
 
     c and s are the median and the spread of the prior's draws, so the prior is near N(0, I).
     """
-    assert free.inverse is not None
     inverse = free.inverse
+    assert inverse is not None
 
     def drawn(count: int) -> Tensor:
         x: Tensor = inverse(prior.sample((count,))).reshape(count, -1)
@@ -295,13 +277,13 @@ def _of_bijection(prior: D.Distribution, free: Coordinates, name: str, kind: str
     x = drawn(_DRAWS)
     if bool(free.log_density(x + 0.5 * x.sign() * (1 + x.abs())).isnan().any()):
         raise UsageError(
-            f"{name}: {kind} has draws nearer to the end of its support than floating numbers tell "
+            f"{named} has draws nearer to the end of its support than floating numbers tell "
             "apart: its evidence would lose that mass"
         )
     low, centre, high = torch.quantile(x, torch.tensor([0.25, 0.5, 0.75]).to(x), 0)
     width = (high - low) / _QUARTILES
     if not bool((width > 0).all()):
-        raise UsageError(f"{name}: {kind} has no width: its draws are all the same")
+        raise UsageError(f"{named} has no width: its draws are all the same")
 
     def log_density(e: Tensor) -> Tensor:
         x = centre + width * e
@@ -363,16 +345,14 @@ def _of_scipy(prior: Any, name: str) -> Coordinates:
 
     def value_and_slope(e: Tensor) -> tuple[Tensor, list[Tensor]]:
         tail = _phi(-e.abs()).numpy()
-        theta = torch.where(
-            e < 0, torch.as_tensor(quantile(tail)), torch.as_tensor(from_above(tail))
-        )
-        log_slope = -0.5 * e.square() - 0.5 * math.log(2 * math.pi)
-        log_slope = log_slope - torch.as_tensor(prior.logpdf(theta.numpy()))
+        below, above = torch.as_tensor(quantile(tail)), torch.as_tensor(from_above(tail))
+        theta = torch.where(e < 0, below, above)
+        log_prior = torch.as_tensor(prior.logpdf(theta.numpy()))
+        log_slope = -0.5 * e.square() - 0.5 * math.log(2 * math.pi) - log_prior
         return theta, [log_slope.exp().nan_to_num(0, 0, 0)]
 
-    count = math.prod(shape)
     point = known_gradient(value_and_slope)
-    return Coordinates(count, lambda e: point(e.reshape(-1, *shape)), _log_normal, _standard(count))
+    return Coordinates(math.prod(shape), lambda e: point(e.reshape(-1, *shape)))
 
 
 # One support.
@@ -423,17 +403,22 @@ def _free(constraint: Any, shape: Sequence[int], name: str) -> Coordinates:
         raise UsageError(f"{name} is discrete: sum over its values in the density")
     try:
         transform = _bijection_to(constraint)
-    except NotImplementedError:
-        raise UsageError(f"{name}: PyTorch has no bijection from R^D to {constraint}") from None
-    free_shape = tuple(transform.inverse_shape(torch.Size(shape)))
+        free_shape = tuple(transform.inverse_shape(torch.Size(shape)))
+        fits = all(transform(torch.zeros(n, *free_shape)).shape == (n, *shape) for n in (2, 3))
+    except Exception:  # whatever PyTorch raises of a constraint or a shape
+        fits = False
+    if not fits:
+        raise UsageError(
+            f"{name}: PyTorch has no bijection from R^D to {constraint} of shape {list(shape)}"
+        )
 
     def kept(x: Tensor) -> tuple[Tensor, Tensor]:
         """x in its shape, 0 in rows from which T loses it: their theta may be no number at all."""
         with torch.no_grad():
-            own = x.detach().reshape(-1, *free_shape)
+            own = x.detach().reshape(len(x), *free_shape)
             lost = (transform.inv(transform(own)) - own).abs().reshape(len(x), -1)
             is_kept = (lost < _MOST_LOST).all(1)
-        return torch.where(is_kept.unsqueeze(1), x, 0).reshape(-1, *free_shape), is_kept
+        return torch.where(is_kept.unsqueeze(1), x, 0).reshape(len(x), *free_shape), is_kept
 
     def point(x: Tensor) -> Tensor:
         theta: Tensor = transform(kept(x)[0])
@@ -444,12 +429,10 @@ def _free(constraint: Any, shape: Sequence[int], name: str) -> Coordinates:
         value = transform.log_abs_det_jacobian(own, transform(own)).reshape(len(x), -1).sum(1)
         return torch.where(is_kept, value, math.nan)
 
-    dim = math.prod(free_shape)
-    return Coordinates(dim, point, log_det, _standard(dim), transform.inv)
+    return Coordinates(math.prod(free_shape), point, log_det, inverse=transform.inv)
 
 
-def _of_constraint(constraint: Any, name: str) -> Coordinates:
-    shape: Sequence[int] = ()
+def _of_constraint(constraint: Any, name: str, shape: Sequence[int] = ()) -> Coordinates:
     if _has_shape(constraint):
         constraint, shape = constraint
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -468,8 +451,11 @@ def _of_constraint(constraint: Any, name: str) -> Coordinates:
 
 
 def _between(low: Any, high: Any, name: str) -> Any:
-    low = -math.inf if low is None else float(low)
-    high = math.inf if high is None else float(high)
+    try:
+        low = -math.inf if low is None else float(low)
+        high = math.inf if high is None else float(high)
+    except (TypeError, ValueError):
+        raise UsageError(f"{name}: low and high are numbers, not {low!r} and {high!r}") from None
     if not low < high:
         raise UsageError(f"{name}: low must be less than high; these are {low:g} and {high:g}")
     if math.isinf(low):
@@ -479,7 +465,8 @@ def _between(low: Any, high: Any, name: str) -> Any:
 
 def _has_shape(support: Any) -> bool:
     """It is (constraint, shape), where a constraint may be a pair itself."""
-    return isinstance(support, tuple) and isinstance(support[0], (constraints.Constraint, tuple))
+    is_pair = isinstance(support, tuple) and len(support) == 2
+    return is_pair and isinstance(support[0], (constraints.Constraint, tuple))
 
 
 # A base.
@@ -526,8 +513,7 @@ def _of_affine(loc: Tensor, scale_tril: Tensor) -> Coordinates:
         len(loc),
         lambda e: loc.to(e) + e @ scale_tril.to(e).T,
         lambda e: log_det.to(e).expand(len(e)),
-        _standard(len(loc)),
-        lambda z: torch.linalg.solve_triangular(scale_tril, (z - loc).T, upper=False).T,
+        inverse=lambda z: torch.linalg.solve_triangular(scale_tril, (z - loc).T, upper=False).T,
     )
 
 
@@ -535,11 +521,3 @@ def _phi(e: Tensor) -> Tensor:
     """The standard normal's distribution function. PyTorch's ndtr is 0 below -8.3; this is not."""
     return 0.5 * torch.erfc(-math.sqrt(0.5) * e)
 
-
-def _log_normal(e: Tensor) -> Tensor:
-    """log N(e; 0, I) [B]."""
-    return -0.5 * e.square().sum(1) - 0.5 * e.shape[1] * math.log(2 * math.pi)
-
-
-def _standard(dim: int) -> Callable[[int], Tensor]:
-    return lambda count: torch.randn(count, dim, dtype=torch.float64)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,10 @@ from torch import Tensor
 from crais import adapters, coordinates, gradients, outputs
 from crais.captured import Function
 from crais.coordinates import Coordinates
-from crais.errors import DataError, InternalError, UsageError
+from crais.errors import DataError, InternalError, UsageError, first_line
 
 _PRIOR_DRAWS = 256  # at which a likelihood is looked at before a run
+_REFUSALS = (ValueError, torch.linalg.LinAlgError)  # of numbers, and of a matrix without a factor
 _WAYS = 64  # of coordinates, along which a density must fall
 _RUNGS = 2.0 ** torch.arange(2, 40, 0.5, dtype=torch.float64)  # distances of e on the way
 
@@ -43,14 +44,14 @@ class Density:
 
     log_density: Function
     dim: int
-    dtype: torch.dtype | None = None
-    name: str = "function"
-    notes: list[str] = field(default_factory=list)
-    doubts: list[tuple[str, str]] = field(default_factory=list)
-    is_single: bool = False
-    inverse: Function | None = None
-    point: Function = lambda e: e
-    check_falls: Callable[[], None] = lambda: None
+    dtype: torch.dtype | None
+    name: str
+    notes: list[str]
+    doubts: list[tuple[str, str]]
+    is_single: bool
+    inverse: Function | None
+    point: Function
+    check_falls: Callable[[], None]
 
     def explain(self, error: InternalError) -> None:
         """Raises UsageError in place of an error that bases meet where a density has no end."""
@@ -90,35 +91,71 @@ def density_of(
         raise UsageError("give a log density, or value_and_grad=f, one of the two")
     if dim is not None and (not isinstance(dim, (int, np.integer)) or dim < 1):
         raise UsageError(f"give dim=D, the dimension of z, a whole number of at least 1, not {dim}")
-    notes: list[str] = []
-    doubts: list[tuple[str, str]] = []
     made = None if target is None else adapters.model_of(target)
-    function = target if made is None else made.function
-    if made is not None:
-        if given and (given != ["base"] or made.support is not None):
-            raise UsageError(f"{given[0]}: the model says itself where z lies")
-        if dim is not None and made.dim not in (None, dim):
-            raise UsageError(f"dim is {dim}, and the model is of {made.dim} free numbers")
-        dim, support = made.dim or dim, made.support
-        notes += made.notes
-        doubts += made.doubts
-    elif dim is None and prior is None and support is None:
-        raise UsageError(f"give dim=D, the dimension of z{adapters.explain_missing(target)}")
-    space = _coordinates(prior, prior_transform, support, base, dim)
+    model = made or adapters.Model(target, dim, support)
+    if made is None:
+        if dim is None and prior is None and support is None:
+            raise UsageError(f"give dim=D, the dimension of z{adapters.explain_missing(target)}")
+    elif given and (given != ["base"] or made.support is not None):
+        raise UsageError(f"{given[0]}: the model says itself where z lies")
+    elif dim is not None and made.dim not in (None, dim):
+        raise UsageError(f"dim is {dim}, and the model is of {made.dim} free numbers")
+    space = _coordinates(prior, prior_transform, model.support, base, model.dim or dim)
+
+    def drawn(kind: torch.dtype = torch.float64, count: int | None = None) -> Tensor:
+        return space.draw(count or _rows(space.dim)).to(device, kind)
+
+    function, notes, doubts = model.function, [*model.notes], [*model.doubts]
     if value_and_grad is not None:
-        if isinstance(space.point(space.draw(1)), Mapping):
+        theta = space.point(space.draw(_rows(space.dim)))
+        if isinstance(theta, Mapping):
             raise UsageError(
                 "value_and_grad takes an array z: give the priors as a list, not by name"
             )
-        function = gradients.of_numpy(
-            value_and_grad, space.point(space.draw(_rows(space.dim))).numpy()
-        )
+        function = gradients.of_numpy(value_and_grad, theta.numpy())
     elif made is None:
         function = gradients.of_jax(function, lambda: space.point(space.draw(1))) or function
-    on_cpu = space.draw
-    space = replace(space, draw=lambda count: on_cpu(count).to(device))
-    parts = [target, value_and_grad, prior_transform]
-    return _composed(function, space, parts, notes, doubts, dtype, given)
+    dtypes = [torch.float32] if dtype == "float32" else [torch.float64]
+    function, chosen, returned, note = in_rows(
+        function, lambda kind: space.point(drawn(kind)), dtypes + [torch.float32] * (dtype is None)
+    )
+    notes += note
+    is_single = returned == torch.float32 != chosen
+    e = drawn(chosen)
+    if prior is not None or prior_transform is not None:
+        doubts += _check_at_prior(function, space.point(drawn(chosen, _PRIOR_DRAWS)))
+    is_plain = space.point(e) is e  # no coordinates of their own
+
+    def log_density(e: Tensor) -> Tensor:
+        value = function(space.point(e))
+        if not isinstance(value, Tensor) or value.shape != (len(e),):
+            return value  # for those to judge who know what it should be
+        value = value.to(e.dtype) if value.is_floating_point() else value
+        return value if is_plain else value + space.log_density(e)
+
+    density = _zero_where_refused(log_density)
+
+    def check_falls() -> None:
+        _check_falls(density, space, drawn(chosen, 2))
+
+    if not is_plain and prior_transform is None:
+        check_falls()
+    if _lacks_second_derivatives(density, e.float() if is_single else e):
+        density = gradients.once(density)
+        notes.append("second derivatives are differences of gradients: autograd has none")
+    names = [getattr(one, "__name__", "") for one in (target, value_and_grad, prior_transform)]
+    return Density(
+        density,
+        space.dim,
+        None if chosen == dtypes[0] else chosen,
+        next(filter(None, names), "function"),
+        notes,
+        doubts,
+        is_single,
+        space.inverse,
+        space.point,
+        check_falls,
+    )
 
 
 def _coordinates(
@@ -134,71 +171,11 @@ def _coordinates(
     return coordinates.plain(dim) if base is None else coordinates.of_base(base, dim)
 
 
-def _composed(
-    function: Function,
-    space: Coordinates,
-    parts: list[Any],
-    notes: list[str],
-    doubts: list[tuple[str, str]],
-    dtype: str | None,
-    given: list[str],
-) -> Density:
-    """log gamma(e), the function in the form that it has."""
-    dtypes = [torch.float32] if dtype == "float32" else [torch.float64]
-    if dtype is None:
-        dtypes.append(torch.float32)
-    function, only, note = in_rows(
-        function, lambda kind: space.point(space.draw(_rows(space.dim)).to(kind)), dtypes
-    )
-    notes += note
-    chosen = only or dtypes[0]
-    e = space.draw(_rows(space.dim)).to(chosen)
-    is_plain = space.point(e) is e  # no coordinates of their own
-    if "prior" in given or "prior_transform" in given:
-        doubts += _check_at_prior(function, space, chosen)
-
-    def log_density(e: Tensor) -> Tensor:
-        value = function(space.point(e))
-        if not isinstance(value, Tensor) or value.shape != (len(e),):
-            return value  # for those to judge who know what it should be
-        value = value.to(e.dtype) if value.is_floating_point() else value
-        return value if is_plain else value + space.log_density(e)
-
-    is_single = _type_of(function, space.point(e)) == torch.float32 != chosen
-    density = _zero_where_refused(log_density)
-    if not is_plain and "prior_transform" not in given:
-        _check_falls(density, space, chosen)
-    if _lacks_second_derivatives(density, e.float() if is_single else e):
-        density = gradients.once(density)
-        notes.append("second derivatives are differences of gradients: autograd has none")
-    return Density(
-        density,
-        space.dim,
-        only,
-        next((p.__name__ for p in parts if hasattr(p, "__name__")), "function"),
-        notes,
-        doubts,
-        is_single,
-        space.inverse if given == ["base"] else None,
-        space.point,
-        lambda: _check_falls(density, space, chosen),
-    )
-
-
-def _type_of(function: Function, theta: Any) -> torch.dtype | None:
-    try:
-        with outputs.unvalidated():
-            value: torch.dtype = function(_differentiable(theta)).dtype
-            return value
-    except Exception:  # the run's to say
-        return None
-
-
 def _zero_where_refused(log_density: Function) -> Function:
     """A density of rows e at which PyTorch's distributions do not look at their arguments.
 
-    Rows at which it raises a ValueError nonetheless are NaN: zero, and counted. What it raises at
-    eight rows or more, of which it takes none, is raised.
+    Rows at which it raises one of `_REFUSALS` nonetheless are NaN: zero, and counted. What it raises
+    at eight rows or more, of which it takes none, is raised.
     """
 
     def of_rows(e: Tensor) -> Tensor:
@@ -208,7 +185,7 @@ def _zero_where_refused(log_density: Function) -> Function:
                 return value
             except UsageError:
                 raise
-            except ValueError:
+            except _REFUSALS:
                 rows = [of_row(row) for row in e.split(1)]
                 if len(rows) >= 8 and all(value is None for value in rows):
                     raise
@@ -219,24 +196,22 @@ def _zero_where_refused(log_density: Function) -> Function:
         try:
             value: Tensor = log_density(e)
             return value
-        except ValueError:
+        except _REFUSALS:
             return None
 
     return of_rows
 
 
-def _check_falls(density: Function, space: Coordinates, dtype: torch.dtype) -> None:
-    """Raises UsageError where a density does not fall along a coordinate, whatever the others are.
+def _check_falls(density: Function, space: Coordinates, centres: Tensor) -> None:
+    """Raises UsageError where a density does not fall along a coordinate from two centres [2, dim].
 
     log gamma + log |e| must fall on the way to where floating numbers end: else the integral along
     the coordinate is infinite. Cost: 12 evaluations for each of up to 64 coordinates.
     """
-    centres = space.draw(2)
     for i in range(0, space.dim, -(-space.dim // _WAYS)):
         for sign, way in ((1, "up"), (-1, "down")):
             e = centres.unsqueeze(1).repeat(1, len(_RUNGS), 1)
             e[:, :, i] = sign * _RUNGS.to(e)
-            e = e.to(dtype)
             ends = space.log_density(e.flatten(0, 1)).isfinite().reshape(2, -1).all(0)
             last = int(ends.long().cumprod(0).sum())
             if last < 3:
@@ -262,8 +237,9 @@ def _check_falls(density: Function, space: Coordinates, dtype: torch.dtype) -> N
 
 def in_rows(
     function: Function, draw: Callable[[torch.dtype], Any], dtypes: list[torch.dtype]
-) -> tuple[Function, torch.dtype | None, list[str]]:
-    """A function of rows [B] from one of rows or of one row, the type if only one will do, and notes.
+) -> tuple[Function, torch.dtype, torch.dtype | None, list[str]]:
+    """A function of rows [B] from one of rows or of one row, the type of its theta and that of its
+    values, and notes.
 
     One of a row becomes one of rows by torch.vmap, and where that fails is called row by row. The
     first type of `dtypes` that works is taken. A function that fails in every way is returned as it
@@ -271,31 +247,22 @@ def in_rows(
     """
     for dtype in dtypes:
         theta = draw(dtype)
+        count = len(next(iter(theta.values()))) if isinstance(theta, Mapping) else len(theta)
         for form, note in _FORMS:
-            if _works(form(function), theta):
-                only = dtype if dtype != dtypes[0] else None
+            value = _tried(form(function), theta)
+            if not isinstance(value, Tensor) or value.shape != (count,):
+                continue
+            if value.is_floating_point():
                 notes = [note] if note else []
-                if only is not None:
+                if dtype != dtypes[0]:
                     notes.append("the function takes float32 alone: dtype is float32")
-                return form(function), only, notes
-    _explain_numpy(function, draw(dtypes[0]))
-    return function, None, []
-
-
-def _explain_numpy(function: Function, theta: Any) -> None:
-    """Raises UsageError where a function is of NumPy, which has no gradient."""
-    why = ""
-    try:
-        value = function(_differentiable(theta))
-    except (RuntimeError, TypeError) as error:
-        why = str(error) if "numpy" in str(error).lower() else ""
-    else:
-        why = "it returns a NumPy array" if type(value).__module__ == "numpy" else ""
-    if why:
-        raise UsageError(
-            "the log density is of NumPy, whose functions have no gradient: write it in PyTorch or "
-            f"JAX, or give value_and_grad=f, z -> (values, gradients) ({why.splitlines()[0]})"
-        )
+                return form(function), dtype, value.dtype, notes
+    _explain_numpy(
+        _tried(function, draw(dtypes[0])),
+        "the log density",
+        "write it in PyTorch or JAX, or give value_and_grad=f, z -> (values, gradients)",
+    )
+    return function, dtypes[0], None, []
 
 
 def _by_vmap(function: Function) -> Function:
@@ -305,8 +272,7 @@ def _by_vmap(function: Function) -> Function:
 def _one_by_one(function: Function) -> Function:
     def of_rows(theta: Any) -> Tensor:
         if isinstance(theta, Mapping):
-            count = len(next(iter(theta.values())))
-            rows = [{name: part[i] for name, part in theta.items()} for i in range(count)]
+            rows = [dict(zip(theta, parts)) for parts in zip(*theta.values())]
         else:
             rows = list(theta)
         return torch.stack([function(row).reshape(()) for row in rows])
@@ -329,20 +295,29 @@ def _rows(dim: int) -> int:
     return 4 if dim == 3 else 3
 
 
-def _works(function: Function, theta: Any) -> bool:
-    count = len(next(iter(theta.values()))) if isinstance(theta, Mapping) else len(theta)
+def _tried(function: Function, theta: Any) -> Any:
+    """What a function returns, or the exception: a user's raises any where it was not made for it."""
     try:
         with torch.enable_grad(), outputs.unvalidated():
-            value = function(_differentiable(theta))
-    except Exception:  # whatever a user's code raises at what it was not made for
-        return False
-    return isinstance(value, Tensor) and value.shape == (count,) and value.is_floating_point()
+            return function(_differentiable(theta))
+    except Exception as error:
+        return error
 
 
 def _differentiable(theta: Any) -> Any:
     if isinstance(theta, Mapping):
         return {name: _differentiable(part) for name, part in theta.items()}
     return theta.detach().requires_grad_(True)
+
+
+def _explain_numpy(returned: Any, what: str, instead: str) -> None:
+    """Raises UsageError where a function returned an array of NumPy, or NumPy refused a tensor."""
+    why = first_line(returned) if isinstance(returned, (RuntimeError, TypeError)) else ""
+    why = "it returns a NumPy array" if isinstance(returned, np.ndarray) else why
+    if "numpy" in why.lower():
+        raise UsageError(
+            f"{what} is of NumPy, whose functions have no gradient: {instead} ({why})"
+        )
 
 
 def _lacks_second_derivatives(log_density: Function, e: Tensor) -> bool:
@@ -357,54 +332,42 @@ def _lacks_second_derivatives(log_density: Function, e: Tensor) -> bool:
 
 def _checked_transform(transform: Function, dim: int) -> Function:
     """In the form of rows. Raises UsageError where it is no function of the cube to [B, dim]."""
-
-    def of_cube(kind: torch.dtype) -> Tensor:
-        return torch.rand(_rows(dim), dim, dtype=torch.float64).to(kind)
-
-    def rows_of(form: Callable[[Function], Function]) -> Any:
-        try:
-            with torch.enable_grad():
-                return form(transform)(of_cube(torch.float64).requires_grad_(True))
-        except Exception as error:
-            return error
-
-    found = [(form, rows_of(form)) for form, _ in _FORMS[:2]]
-    for form, theta in found:
-        if isinstance(theta, Tensor) and theta.shape == (_rows(dim), dim):
+    if not callable(transform):
+        raise UsageError(f"prior_transform is a {type(transform).__name__}: give a function of u")
+    u = torch.rand(_rows(dim), dim, dtype=torch.float64)
+    for form in (transform, torch.vmap(transform)):
+        theta = _tried(form, u)
+        if isinstance(theta, Tensor) and theta.shape == u.shape:
             if not theta.requires_grad:
                 raise UsageError(
                     "prior_transform has no gradient: is there a .detach(), NumPy in it?"
                 )
-            return form(transform)
-    first = found[0][1]
-    if isinstance(first, Exception):
-        if "numpy" in str(first).lower():
-            raise UsageError(
-                "prior_transform is of NumPy, which has no gradient: write it in PyTorch, or give "
-                "scipy.stats distributions as prior"
-            ) from first
-        raise first
-    shape = list(first.shape) if isinstance(first, Tensor) else f"a {type(first).__name__}"
+            return form
+    theta = _tried(transform, u)
+    _explain_numpy(
+        theta,
+        "prior_transform",
+        "write it in PyTorch, or give scipy.stats distributions as prior",
+    )
+    if isinstance(theta, Exception):
+        raise theta
+    shape = list(theta.shape) if isinstance(theta, Tensor) else f"a {type(theta).__name__}"
     raise UsageError(
-        f"prior_transform: of u [{_rows(dim)}, {dim}] as many rows of {dim} numbers are wanted; it "
+        f"prior_transform: of u {list(u.shape)} as many rows of {dim} numbers are wanted; it "
         f"returns {shape}"
     )
 
 
-def _check_at_prior(
-    function: Function, space: Coordinates, dtype: torch.dtype
-) -> list[tuple[str, str]]:
+def _check_at_prior(function: Function, theta: Any) -> list[tuple[str, str]]:
     """At draws of the prior theta is finite, and the log likelihood a number or -inf.
 
     Returns a doubt if that is one number at all of them. Cost: 256 evaluations. What a function
     raises is raised.
     """
-    theta = space.point(space.draw(_PRIOR_DRAWS).to(dtype))
     named = theta if isinstance(theta, Mapping) else {"theta": theta}
     for name, part in named.items():
-        _refuse(
-            ~_is_finite(part), named, f"{name} is not finite: the prior's transform leaves R^D,"
-        )
+        is_finite = part.detach().isfinite().reshape(_PRIOR_DRAWS, -1).all(1)
+        _refuse(~is_finite, named, f"{name} is not finite: the prior's transform leaves R^D,")
     with outputs.unvalidated():
         value = function(_differentiable(theta))
     if not isinstance(value, Tensor) or value.shape != (_PRIOR_DRAWS,):
@@ -415,10 +378,6 @@ def _check_at_prior(
         return []
     what = f"the log likelihood is {float(value[0]):.6g} at all {_PRIOR_DRAWS} draws of the prior"
     return [(f"{what}: crais has seen no other", "give `starts` where it is greater")]
-
-
-def _is_finite(part: Tensor) -> Tensor:
-    return part.detach().isfinite().reshape(len(part), -1).all(1)
 
 
 def _refuse(bad: Tensor, named: Mapping[str, Tensor], what: str) -> None:

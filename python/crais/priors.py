@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch import distributions as D
 
 from crais.errors import UsageError
+from crais.outputs import plain as unwrapped
 
 _DRAWS = 20_000
 
@@ -22,6 +23,7 @@ class Prior(nn.Module):
     """
 
     uniforms: int = 0  # uniform numbers that a draw takes, besides D normal ones
+    name: str = ""  # in JSON; that of the class where there is none
 
     def log_prob(self, z: Tensor) -> Tensor:
         """Returns log p(z) [B], nats."""
@@ -48,11 +50,13 @@ class Prior(nn.Module):
 
     def spec(self) -> dict[str, Any]:
         """Returns the prior's name and its numbers, for JSON."""
-        return {"name": type(self).__name__}
+        return {"name": self.name or type(self).__name__}
 
 
 class StandardNormal(Prior):
     """The standard normal N(0, I) of z with any number of entries, or of this `shape`."""
+
+    name = "standard-normal"
 
     def __init__(self, shape: Sequence[int] = ()) -> None:
         super().__init__()
@@ -67,9 +71,6 @@ class StandardNormal(Prior):
 
     def moments(self, latent: int) -> tuple[Tensor, Tensor]:
         return torch.zeros(latent, dtype=torch.float32), torch.eye(latent, dtype=torch.float32)
-
-    def spec(self) -> dict[str, Any]:
-        return {"name": "standard-normal"}
 
 
 class _Deriving(Prior):
@@ -111,6 +112,8 @@ class Gaussian(_Deriving):
     diagonal.
     """
 
+    name = "gaussian"
+
     def __init__(
         self,
         loc: Tensor,
@@ -149,9 +152,6 @@ class Gaussian(_Deriving):
     def moments(self, latent: int) -> tuple[Tensor, Tensor]:
         return self.loc.clone(), self.scale_tril()
 
-    def spec(self) -> dict[str, Any]:
-        return {"name": "gaussian"}
-
 
 GaussianPrior = Gaussian  # as the package calls it, which has a likelihood of that name
 
@@ -186,12 +186,17 @@ class _DiagonalMixture(Prior):
         within = torch.diag(weights @ torch.exp(2 * log_scales))
         return mean, _cholesky(centred.T @ (weights.unsqueeze(1) * centred) + within)
 
+    def spec(self) -> dict[str, Any]:
+        return {"name": self.name, "components": len(self.components()[0])}
+
 
 class Mixture(_DiagonalMixture):
     """A mixture of Gaussians: logits [M] of the weights, means [M, D], standard deviations [M, D].
 
     `learn` makes its numbers parameters.
     """
+
+    name = "mixture"
 
     def __init__(
         self, logits: Tensor, locs: Tensor, scales: Tensor | float, learn: bool = True
@@ -204,9 +209,6 @@ class Mixture(_DiagonalMixture):
     def components(self) -> tuple[Tensor, Tensor, Tensor]:
         return torch.log_softmax(self.logits, 0), self.locs, self.log_scales
 
-    def spec(self) -> dict[str, Any]:
-        return {"name": "mixture", "components": self.locs.shape[0]}
-
 
 class VampPrior(_Deriving, _DiagonalMixture):
     """The mixture of q(z | pseudo-input), equally weighted (Tomczak and Welling, 2018).
@@ -215,6 +217,8 @@ class VampPrior(_Deriving, _DiagonalMixture):
     [M, *shape] is a tensor, which `learn` makes a parameter, or a module without arguments that
     returns one. In training the encoder runs at every call; `.eval()` runs it once.
     """
+
+    name = "vamp"
 
     def __init__(
         self,
@@ -237,9 +241,6 @@ class VampPrior(_Deriving, _DiagonalMixture):
     def components(self) -> tuple[Tensor, Tensor, Tensor]:
         locs, log_scales = self.derived().unbind()
         return torch.full_like(locs[:, 0], -math.log(len(locs))), locs, log_scales
-
-    def spec(self) -> dict[str, Any]:
-        return {"name": "vamp", "components": self.components()[0].shape[0]}
 
 
 class Flow(Prior):
@@ -310,10 +311,10 @@ def adapted(prior: Any) -> Prior:
     if isinstance(prior, D.Distribution):
         return of_distribution(prior)
     if callable(getattr(prior, "log_prob", None)) and callable(getattr(prior, "sample", None)):
-        return Drawn(_Sampler(prior), torch.Size())
+        return Drawn(prior, torch.Size())
     made = _called(prior) if isinstance(prior, nn.Module) else None
     if isinstance(made, D.Distribution):
-        return Drawn(_Sampler(prior), made.event_shape)
+        return Drawn(prior, made.event_shape)
     raise UsageError(
         "prior must be one of crais's, as crais.GaussianPrior(...), a distribution, a flow, or a "
         f"module with log_prob and sample, not {type(prior).__name__}; a function is "
@@ -323,9 +324,7 @@ def adapted(prior: Any) -> Prior:
 
 def of_distribution(distribution: D.Distribution) -> Prior:
     """A distribution of PyTorch's over z of any shape as one of these priors, over rows [D]."""
-    plain: Any = distribution
-    while isinstance(plain, D.Independent):
-        plain = plain.base_dist
+    plain = unwrapped(distribution)
     shape = torch.Size([*distribution.batch_shape, *distribution.event_shape])
     if isinstance(plain, D.MultivariateNormal) and plain.loc.dim() == 1:
         return Gaussian(plain.loc, scale_tril=plain.scale_tril, learn=False)
@@ -335,8 +334,7 @@ def of_distribution(distribution: D.Distribution) -> Prior:
         if shape:
             return Gaussian(plain.loc.flatten(), plain.scale.flatten(), learn=False)
     if isinstance(plain, D.MixtureSameFamily) and not plain.batch_shape:
-        parts: Any = plain.component_distribution
-        normal = parts.base_dist if isinstance(parts, D.Independent) else parts
+        normal = unwrapped(plain.component_distribution)
         if isinstance(normal, D.Normal) and normal.loc.dim() == 2:
             weights: Any = plain.mixture_distribution
             return Mixture(weights.logits, normal.loc, normal.scale, learn=False)
@@ -344,52 +342,38 @@ def of_distribution(distribution: D.Distribution) -> Prior:
 
 
 class Drawn(Prior):
-    """A distribution of PyTorch's, or what has its `log_prob` and `sample`, over z of a shape [*].
+    """What has PyTorch's `log_prob` and `sample`, over z of a shape [*], or makes it when called.
 
-    Its draws come from PyTorch's generator. An empty shape: each coordinate of z has it, or a
-    module takes rows z [B, D].
+    Its draws come from PyTorch's generator. An empty shape: each coordinate of z has the
+    distribution, or a module takes rows z [B, D]. normflows' flows have the two methods; zuko's are
+    called.
     """
 
     def __init__(self, distribution: Any, shape: torch.Size) -> None:
         super().__init__()
         self.distribution, self.shape = distribution, shape
 
+    def _law(self) -> Any:
+        law = self.distribution
+        return law if hasattr(law, "log_prob") else law()
+
     def log_prob(self, z: Tensor) -> Tensor:
         _check_shape(self.shape, z)
-        return _of_rows(self.distribution.log_prob(z.reshape(-1, *self.shape) if self.shape else z))
+        return _of_rows(self._law().log_prob(z.reshape(-1, *self.shape) if self.shape else z))
 
     @torch.no_grad()
     def draw(self, rows: int, latent: int) -> Tensor:
-        is_of_rows = self.shape or not isinstance(self.distribution, D.Distribution)
-        size = torch.Size([rows]) if is_of_rows else torch.Size([rows, latent])
-        drawn: Tensor = self.distribution.sample(size)
+        law = self._law()
+        if not isinstance(law, D.Distribution):
+            drawn = law.sample(rows)
+        else:
+            each = law is self.distribution and not self.shape
+            drawn = law.sample(torch.Size([rows, latent] if each else [rows]))
+        drawn = drawn if isinstance(drawn, Tensor) else drawn[0]  # beside which log p may stand
         return drawn.reshape(rows, -1)
 
     def spec(self) -> dict[str, Any]:
-        return {"name": type(getattr(self.distribution, "module", self.distribution)).__name__}
-
-
-class _Sampler(nn.Module):
-    """A module with `log_prob` and `sample`, or one that makes a distribution when it is called.
-
-    normflows' flows are of the first kind, zuko's of the second.
-    """
-
-    def __init__(self, module: Any) -> None:
-        super().__init__()
-        self.module = module
-
-    def _law(self) -> Any:
-        return self.module if hasattr(self.module, "log_prob") else self.module()
-
-    def log_prob(self, z: Tensor) -> Tensor:
-        log_p: Tensor = self._law().log_prob(z)
-        return log_p
-
-    def sample(self, size: torch.Size) -> Tensor:
-        law = self._law()
-        drawn = law.sample(size if isinstance(law, D.Distribution) else size[0])
-        return drawn if isinstance(drawn, Tensor) else drawn[0]  # beside which log p may stand
+        return {"name": type(self.distribution).__name__}
 
 
 def _called(module: Callable[[], Any]) -> Any:

@@ -1,6 +1,7 @@
 """`crais.log_normalizer` of priors, unit cubes, supports, bases and gradients of one's own."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -13,9 +14,8 @@ from crais.coordinates import of_prior, of_transform
 from crais.densities import density_of
 
 pytestmark = pytest.mark.usefixtures("compiled")
-OPTIONS = {"steps": 64, "chains": 64, "problems": 5, "base": "laplace"}
-OPTIONS |= {"witness": "none", "progress": False}
-WITHOUT_BASE = {name: value for name, value in OPTIONS.items() if name != "base"}
+WITHOUT_BASE = {"steps": 32, "chains": 32, "problems": 5, "witness": "none", "progress": False}
+OPTIONS = {**WITHOUT_BASE, "base": "laplace"}
 LOG_2PI = math.log(2 * math.pi)
 
 
@@ -30,17 +30,22 @@ def normal_likelihood(y, sd=1.0):
     return lambda theta: D.Normal(theta, sd).log_prob(y).sum(1)
 
 
-def log_marginal(y, mean, var):
-    """The evidence of numbers y_d ~ N(mean, var)."""
-    return sum(-0.5 * (value - mean) ** 2 / var - 0.5 * math.log(2 * math.pi * var) for value in y)
-
-
 def log_beta(a, b):
     return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
+def log_poisson_gamma(counts, shape, rate):
+    n, total = len(counts), sum(counts)
+    return (
+        shape * math.log(rate) - math.lgamma(shape) + math.lgamma(shape + total)
+        - (shape + total) * math.log(rate + n) - sum(math.lgamma(k + 1) for k in counts)
+    )  # fmt: skip
+
+
 Y = [0.5, -1.2, 2.0]
-NORMAL = log_marginal(Y, 1.0, 5.0)
+COUNTS = torch.tensor([3.0, 5.0, 4.0], dtype=torch.float64)
+NORMAL = sum(-0.1 * (y - 1) ** 2 - 0.5 * math.log(10 * math.pi) for y in Y)  # y ~ N(1, 5)
+POISSON = log_poisson_gamma([3, 5, 4], 2.0, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -54,35 +59,17 @@ NORMAL = log_marginal(Y, 1.0, 5.0)
         [D.Normal(1.0, 2.0)] * 3,
         crais.GaussianPrior(torch.ones(3), sd=2.0),
     ],
-    ids=[
-        "normal",
-        "independent",
-        "of one number",
-        "multivariate",
-        "transformed",
-        "list",
-        "crais's",
-    ],
+    ids=lambda prior: type(prior).__name__,
 )
 def test_the_evidence_of_normal_data(prior):
     close(crais.log_normalizer(normal_likelihood(Y), prior=prior, dim=3, **OPTIONS), NORMAL)
 
 
-def log_poisson_gamma(counts, shape, rate):
-    n, total = len(counts), sum(counts)
-    return (
-        shape * math.log(rate) - math.lgamma(shape) + math.lgamma(shape + total)
-        - (shape + total) * math.log(rate + n) - sum(math.lgamma(k + 1) for k in counts)
-    )  # fmt: skip
-
-
 def test_a_dict_of_priors_by_name():
-    counts = torch.tensor([3.0, 5.0, 4.0], dtype=torch.float64)
-
     def log_likelihood(theta):
         assert theta["rate"].shape == theta["p"].shape == theta["mu"].shape[:1]
         return (
-            D.Poisson(theta["rate"].unsqueeze(1)).log_prob(counts).sum(1)
+            D.Poisson(theta["rate"].unsqueeze(1)).log_prob(COUNTS).sum(1)
             + D.Binomial(10, theta["p"]).log_prob(torch.tensor(7.0))
             + normal_likelihood(Y)(theta["mu"])
         )
@@ -90,70 +77,29 @@ def test_a_dict_of_priors_by_name():
     prior = {
         "rate": D.Gamma(2.0, 0.5), "p": D.Beta(2.0, 5.0), "mu": D.Normal(torch.ones(3), 2.0),
     }  # fmt: skip
-    truth = log_poisson_gamma([3, 5, 4], 2.0, 0.5) + NORMAL
-    truth += math.log(math.comb(10, 7)) + log_beta(9, 8) - log_beta(2, 5)
+    truth = POISSON + NORMAL + math.log(math.comb(10, 7)) + log_beta(9, 8) - log_beta(2, 5)
     close(crais.log_normalizer(log_likelihood, prior=prior, **OPTIONS), truth)
-
-
-@pytest.mark.parametrize(
-    "prior",
-    [
-        D.Exponential(torch.ones(2)),
-        D.HalfCauchy(torch.ones(2)),
-        D.Cauchy(torch.ones(2), 2.0),
-        D.StudentT(torch.full((2,), 4.0)),
-        D.LogNormal(torch.zeros(2), 1.0),
-        D.Uniform(torch.tensor([-1.0, 2.0]), torch.tensor([4.0, 3.0])),
-        D.InverseGamma(torch.full((2,), 3.0), 2.0),
-        D.Gamma(torch.tensor([400.0, 0.5]), 1.0),
-        D.Dirichlet(torch.tensor([2.0, 3.0, 0.7])),
-        D.MixtureSameFamily(
-            D.Categorical(torch.ones(2, 2)),
-            D.Normal(torch.tensor([[-1.0, 1.0]] * 2), torch.tensor([[0.7, 1.0]] * 2)),
-        ),
-    ],
-    ids=lambda prior: type(prior).__name__,
-)
-def test_priors_have_mass_one(prior):
-    """With a likelihood of a half, Z is half of the prior's mass."""
-    found = crais.log_normalizer(
-        lambda theta: 0 * theta.sum(1) + math.log(0.5), prior=prior, **{**OPTIONS, "base": "prior"}
-    )
-    close(found, math.log(0.5))
 
 
 def test_tails_of_a_prior_lose_no_digits():
     """Data far from where the prior is: a quantile function of Phi(e) would end before them."""
-
-    def log_likelihood(theta):
-        return D.Normal(theta[:, 0], 1.0).log_prob(torch.tensor(60.0, dtype=torch.float64))
-
-    found = crais.log_normalizer(log_likelihood, prior=D.Exponential(1.0), **OPTIONS)
+    found = crais.log_normalizer(normal_likelihood([60.0]), prior=D.Exponential(1.0), dim=1, **OPTIONS)
     close(found, 0.5 - 60)  # E exp of a normal, all of whose mass is above zero
 
 
 @pytest.mark.parametrize(
-    "prior",
-    [
-        D.Normal(1.0, 2.0),
-        D.Uniform(-1.0, 4.0),
-        D.Cauchy(1.0, 2.0),
-        D.LogNormal(1.0, 0.5),
-    ],
-    ids=lambda prior: type(prior).__name__,
+    "prior", [D.Normal(1.0, 2.0), D.Uniform(-1.0, 4.0), D.Cauchy(1.0, 2.0), D.LogNormal(1.0, 0.5)]
 )
 def test_exact_priors_are_quantiles(prior):
     e = torch.linspace(-3, 3, 7, dtype=torch.float64).unsqueeze(1)
-    coordinates = of_prior(prior, None)
-    theta = coordinates.point(e)
+    theta = of_prior(prior, None).point(e)
     torch.testing.assert_close(theta, prior.icdf(torch.special.ndtr(e)), rtol=1e-6, atol=1e-6)
-    far = coordinates.point(torch.tensor([[-20.0], [20.0]], dtype=torch.float64))
+    far = of_prior(prior, None).point(torch.tensor([[-20.0], [20.0]], dtype=torch.float64))
     assert far.isfinite().all() and far[0] < theta[0] and far[1] > theta[-1]
 
 
 def test_the_unit_cube_has_a_lower_tail():
-    cube = of_transform(lambda u: u.log(), 1)
-    theta = cube.point(torch.tensor([[-20.0]], dtype=torch.float64))
+    theta = of_transform(lambda u: u.log(), 1).point(torch.tensor([[-20.0]]).double())
     assert theta.item() == pytest.approx(-203.9172, abs=1e-3)  # log Phi(-20)
 
 
@@ -164,45 +110,23 @@ def test_a_multivariate_prior_has_its_covariance():
     torch.testing.assert_close(root.T @ root, covariance)
 
 
-@pytest.mark.parametrize("prior", [D.Gamma(0.5, 1.0), D.InverseGamma(3.0, 2.0), D.Beta(0.5, 2.0)])
-def test_densities_of_priors_fall_to_where_numbers_end(prior):
-    """Where exp and sigmoid have none, it is NaN, in both directions."""
-    found = of_prior(prior, None)
-    for dtype in (torch.float64, torch.float32):
-        far = torch.tensor([[2.0], [4.0], [6.0], [1e4], [1e6]], dtype=dtype)
-        for e in (far, -far):
-            values = found.log_density(e)
-            assert values.dtype == dtype and values[3:].isnan().all()
-            assert (values[1:3] < values[:2]).all() and found.point(e[:3]).isfinite().all()
-
-
-def test_scipy_priors_have_both_tails():
+def test_scipy_priors():
     stats = pytest.importorskip("scipy.stats")
-    e = torch.tensor(
-        [[-20.0], [-9.0], [0.0], [9.0], [20.0]], dtype=torch.float64, requires_grad=True
-    )
+    e = torch.tensor([[-20.0], [-9.0], [0.0], [9.0], [20.0]]).double().requires_grad_(True)
     theta = of_prior(stats.norm(1, 2), None).point(e)
-    torch.testing.assert_close(theta, 1 + 2 * e)
+    torch.testing.assert_close(theta, 1 + 2 * e)  # in both tails
     (slope,) = torch.autograd.grad(theta.sum(), e)
     torch.testing.assert_close(slope, torch.full_like(e, 2.0))
 
-
-def test_scipy_priors():
-    stats = pytest.importorskip("scipy.stats")
-
     def log_likelihood(theta):
-        counts = torch.tensor([3.0, 5.0, 4.0], dtype=torch.float64)
-        return D.Poisson(theta[:, :1]).log_prob(counts).sum(1) + normal_likelihood([2.0])(
-            theta[:, 1:]
-        )
+        counts = D.Poisson(theta[:, :1]).log_prob(COUNTS).sum(1)
+        return counts + normal_likelihood(Y)(theta[:, 1:])
 
-    truth = log_poisson_gamma([3, 5, 4], 2.0, 0.5) + log_marginal([2.0], 1.0, 5.0)
-    prior = [stats.gamma(2.0, scale=2.0), stats.norm(1, 2)]
-    found = crais.log_normalizer(log_likelihood, prior=prior, **OPTIONS)
-    close(found, truth)
-    assert found.flag_words(0) != "base"  # differences of gradients make the fit
     of_vector = stats.multivariate_normal(np.ones(3), 4 * np.eye(3))
-    close(crais.log_normalizer(normal_likelihood(Y), prior=of_vector, **OPTIONS), NORMAL)
+    prior = [stats.gamma(2.0, scale=2.0), of_vector]
+    found = crais.log_normalizer(log_likelihood, prior=prior, **OPTIONS)
+    close(found, POISSON + NORMAL)
+    assert found.flag_words(0) != "base"  # differences of gradients make the fit
     with pytest.raises(crais.UsageError, match="prior 0 is discrete: sum over its values"):
         crais.log_normalizer(log_likelihood, prior=[stats.poisson(3), stats.norm()], progress=False)
 
@@ -210,46 +134,53 @@ def test_scipy_priors():
 @pytest.mark.parametrize("of_row", [False, True])
 def test_a_prior_transform(of_row):
     def transform(u):
-        return 20 * u - torch.tensor([5.0, 10.0, 10.0], dtype=u.dtype)
+        return torch.stack([20 * u[..., 0] - 5, 20 * u[..., 1] - 10, 20 * u[..., 2] - 10], -1)
 
     likelihood = normal_likelihood(Y)
     found = crais.log_normalizer(
         (lambda theta: likelihood(theta.unsqueeze(0))[0]) if of_row else likelihood,
-        prior_transform=transform, dim=3, **OPTIONS,
+        prior_transform=(lambda u: transform(u.reshape(3))) if of_row else transform,
+        dim=3, **OPTIONS,
     )  # fmt: skip
     close(found, -3 * math.log(20))
     assert found.notes == (["the function is of one row: torch.vmap makes it one of many"] * of_row)
     assert ("torch.vmap" in repr(found)) == of_row
 
 
-def test_supports_by_name():
-    def log_density(theta):
-        assert theta["w"].shape[1:] == (3,)
-        return (
-            2 * theta["tau"].log() - 3 * theta["tau"]
-            + theta["p"].log() + 4 * torch.log1p(-theta["p"])
-            + (torch.tensor([1.0, 0.5, 2.0]) * theta["w"].log()).sum(1)
-            - 0.5 * theta["x"].square()
-        )  # fmt: skip
+def by_name(theta):
+    assert theta["w"].shape[1:] == (3,)
+    return (
+        2 * theta["tau"].log() - 3 * theta["tau"] + theta["p"].log() + 4 * torch.log1p(-theta["p"])
+        + (torch.tensor([1.0, 0.5, 2.0]) * theta["w"].log()).sum(1) - 0.5 * theta["x"].square()
+    )  # fmt: skip
 
-    support = {
-        "tau": constraints.positive, "p": constraints.unit_interval,
-        "w": (constraints.simplex, 3), "x": constraints.real,
-    }  # fmt: skip
-    truth = math.lgamma(3) - 3 * math.log(3) + log_beta(2, 5) + 0.5 * LOG_2PI
-    truth += math.lgamma(2) + math.lgamma(1.5) + math.lgamma(3) - math.lgamma(6.5)
-    close(crais.log_normalizer(log_density, support=support, **OPTIONS), truth)
+
+OF_GAMMA = math.lgamma(3) - 3 * math.log(3)
+OF_NAMES = OF_GAMMA + log_beta(2, 5) + 0.5 * LOG_2PI
+OF_NAMES += math.lgamma(2) + math.lgamma(1.5) + math.lgamma(3) - math.lgamma(6.5)
 
 
 @pytest.mark.parametrize(
-    ("support", "dim"),
-    [((0, None), 2), ([(0, math.inf), constraints.positive], None), (constraints.positive, 2)],
-)
-def test_supports_of_coordinates(support, dim):
-    found = crais.log_normalizer(
-        lambda z: 2 * z.log().sum(1) - 3 * z.sum(1), support=support, dim=dim, **OPTIONS
-    )
-    close(found, 2 * (math.lgamma(3) - 3 * math.log(3)))
+    ("log_density", "support", "dim", "truth"),
+    [
+        (
+            by_name,
+            {"tau": constraints.positive, "p": constraints.unit_interval,
+             "w": (constraints.simplex, 3), "x": constraints.real},
+            None,
+            OF_NAMES,
+        ),
+        *(
+            (lambda z: 2 * z.log().sum(1) - 3 * z.sum(1), support, dim, 2 * OF_GAMMA)
+            for support, dim in [
+                ((0, None), 2), ([(0, math.inf), constraints.positive], None),
+                (constraints.positive, 2),
+            ]
+        ),
+    ],
+)  # fmt: skip
+def test_supports(log_density, support, dim, truth):
+    close(crais.log_normalizer(log_density, support=support, dim=dim, **OPTIONS), truth)
 
 
 def far(z):
@@ -269,8 +200,7 @@ def far(z):
 )
 def test_bases_of_one_s_own(base):
     options = {**WITHOUT_BASE, "starts": [[501.0, 499.0]]}
-    found = crais.log_normalizer(far, dim=2, base=base, **options)
-    close(found, math.log(2 * math.pi * 16))
+    close(crais.log_normalizer(far, dim=2, base=base, **options), math.log(2 * math.pi * 16))
 
 
 def test_starts_are_in_the_user_s_coordinates_of_a_base():
@@ -279,20 +209,19 @@ def test_starts_are_in_the_user_s_coordinates_of_a_base():
     z = torch.tensor([[5.0, 7.0], [1.0, 2.0]], dtype=torch.float64)
     e = density.inverse(z)
     assert torch.equal(e[1], torch.zeros(2, dtype=torch.float64))
-    log_det = 0.5 * math.log(11)
-    torch.testing.assert_close(density.log_density(e), far(z) + log_det)
+    torch.testing.assert_close(density.log_density(e), far(z) + 0.5 * math.log(11))
 
 
 # Gradients, rows, types.
 
 
 def with_numpy(z):
-    return -0.5 * ((z - 1) ** 2).sum(1), -(z - 1)
+    return -0.5 * ((z - 1) ** 2).sum(-1), -(z - 1)
 
 
 def with_numpy_of_row(z):
     assert z.shape == (2,)
-    return -0.5 * ((z - 1) ** 2).sum(), -(z - 1)
+    return with_numpy(z)
 
 
 @pytest.mark.parametrize("function", [with_numpy, with_numpy_of_row])
@@ -307,9 +236,9 @@ def test_value_and_grad_of_numpy(function):
 class OwnGradient(torch.autograd.Function):
     @staticmethod
     def forward(ctx, z):
-        x = z.detach().numpy()
-        ctx.slope = torch.from_numpy(-(x - 1))
-        return torch.from_numpy(-0.5 * ((x - 1) ** 2).sum(1))
+        value, slope = with_numpy(z.detach().numpy())
+        ctx.slope = torch.from_numpy(slope)
+        return torch.from_numpy(value)
 
     @staticmethod
     def backward(ctx, grad):
@@ -325,7 +254,6 @@ def test_a_gradient_without_second_derivatives():
         lambda z: OwnGradient.apply(z) - 0.5 * (z - 1).square().sum(1), dim=2, **OPTIONS
     )
     assert mixed.mean == pytest.approx(LOG_2PI - math.log(2), abs=1e-6)
-    assert crais.log_normalizer(far, dim=2, **OPTIONS).notes == []
 
 
 @pytest.mark.parametrize(
@@ -371,16 +299,6 @@ def test_a_module_in_float32_is_run_in_float32():
     assert of_prior.mean == pytest.approx(found.mean - LOG_2PI, abs=5 * found.mc_se + 1e-3)
 
 
-def test_minus_infinity_is_a_weight_of_zero():
-    def log_likelihood(theta):
-        return torch.where(theta[:, 0] > 0, 0 * theta[:, 0], -math.inf)
-
-    found = crais.log_normalizer(
-        log_likelihood, prior=D.Normal(0.0, 1.0), **{**OPTIONS, "base": "prior", "chains": 2000}
-    )
-    close(found, -math.log(2))
-
-
 # What is refused.
 
 
@@ -403,11 +321,15 @@ class Nowhere(D.Distribution):
         return torch.zeros_like(value)
 
 
+UNIT = D.Normal(0.0, 1.0)
+COVARIANCE = r"base: give a mean \[2\] and a positive definite covariance \[2, 2\], of finite"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ({"prior": D.Normal(torch.zeros(3), 1.0), "dim": 2}, "dim is 2, and the prior is of 3"),
-        ({"prior": [D.Normal(0.0, 1.0)] * 3, "dim": 2}, "dim is 2, and the prior is of 3"),
+        ({"prior": [UNIT] * 3, "dim": 2}, "dim is 2, and the prior is of 3"),
         ({"prior": D.Poisson(3.0)}, "the prior: Poisson is discrete: sum over its values"),
         ({"prior": {"k": D.Bernoulli(0.5)}}, "k: Bernoulli is discrete"),
         ({"prior": D.Uniform(0.0, math.inf)}, "the prior: Uniform is improper"),
@@ -416,7 +338,7 @@ class Nowhere(D.Distribution):
         ({"prior": D.Beta(2.0, 0.1)}, "Beta has draws nearer to the end of its support"),
         ({"prior": Nowhere()}, "Nowhere does not say its support"),
         ({"prior": lambda theta: 0}, "is a function: give a torch.distributions object, or"),
-        ({"prior": D.Normal(0.0, 1.0), "support": (0, 1)}, "give prior or support, not both"),
+        ({"prior": UNIT, "support": (0, 1)}, "give prior or support, not both"),
         ({"prior": {}}, "a dict without names"),
         ({"prior_transform": lambda u: u}, "give dim=D"),
         ({"prior_transform": lambda u: u[:, :1], "dim": 2}, r"it returns \[3, 1\]"),
@@ -429,39 +351,43 @@ class Nowhere(D.Distribution):
         ({"support": [(1, 0)]}, "support 0: low must be less than high; these are 1 and 0"),
         ({"support": {"p": "positive"}}, "p is a str: give one of torch.distributions.constraints"),
         ({"support": [(0, 1)] * 3, "dim": 2}, "dim is 2, and the support is of 3"),
-        ({"base": D.Cauchy(torch.zeros(2), 1.0), "dim": 2}, "no finite mean and covariance"),
-        ({"base": np.zeros((50, 3)), "dim": 2}, r"samples \[S, 2\]; this is \[50, 3\]"),
-        ({"base": (np.zeros(2), -np.eye(2)), "dim": 2}, "the covariance is not positive definite"),
-        ({"base": (np.zeros(3), np.eye(3)), "dim": 2}, r"a mean \[2\] .* these are \[3\]"),
-        ({"base": object(), "dim": 2}, "base is a object, not an array of numbers"),
-    ],
-)
-def test_spaces_that_are_refused(arguments, words):
-    with pytest.raises(crais.UsageError, match=words) as raised:
-        crais.log_normalizer(flat, progress=False, **arguments)
-    assert "\n" not in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({}, "give a log density, or value_and_grad=f"),
-        ({"value_and_grad": with_numpy}, "give dim=D"),
-        ({"value_and_grad": lambda z: z, "dim": 2}, "returns a ndarray: return"),
+        ({"support": "positive", "dim": 2}, "the support is a str: give one of torch"),
+        ({"support": constraints.interval, "dim": 2}, "the support is a type: give one of torch"),
+        ({"support": ("a", 1), "dim": 2}, "low and high are numbers, not 'a' and 1"),
+        ({"support": (), "dim": 2}, "the support is a tuple: give"),
+        ({"support": constraints.simplex, "dim": 1}, "the support has no free numbers"),
+        ({"support": (constraints.positive, "ab")}, r"no bijection .* of shape \['a', 'b'\]"),
+        ({"support": (constraints.positive_definite, (2, 3))}, r"no bijection .* of shape \[2, 3\]"),
         (
-            {"value_and_grad": lambda z: (z.sum(), z[:2]), "dim": 3},
+            {"support": constraints.cat([constraints.positive] * 2, 0, [1, 1]), "dim": 2},
+            r"no bijection .* of shape \[2\]",
+        ),
+        ({"prior": D.Normal(torch.zeros(0), 1.0)}, "the prior has no free numbers"),
+        ({"prior_transform": 3, "dim": 2}, "prior_transform is a int: give a function of u"),
+        ({"base": D.Cauchy(torch.zeros(2), 1.0), "dim": 2}, COVARIANCE),
+        ({"base": (np.zeros(2), -np.eye(2)), "dim": 2}, COVARIANCE),
+        ({"base": (np.zeros(3), np.eye(3)), "dim": 2}, r"these are \[3\] and \[3, 3\]"),
+        ({"base": np.zeros((50, 3)), "dim": 2}, r"samples \[S, 2\]; this is \[50, 3\]"),
+        ({"base": object(), "dim": 2}, "base is a object, not an array of numbers"),
+        ({"target": None}, "give a log density, or value_and_grad=f"),
+        ({"target": None, "value_and_grad": with_numpy}, "give dim=D"),
+        ({"target": None, "value_and_grad": lambda z: z, "dim": 2}, "returns a ndarray: return"),
+        (
+            {"target": None, "value_and_grad": lambda z: (z.sum(), z[:2]), "dim": 3},
             r"returns \[\] and \[2\]: does dim",
         ),
-        ({"target": flat, "value_and_grad": with_numpy, "dim": 2}, "one of the two"),
+        ({"target": None, "value_and_grad": with_numpy, "prior": {"a": UNIT}}, "not by name"),
+        ({"value_and_grad": with_numpy, "dim": 2}, "one of the two"),
         ({"target": lambda z: -0.5 * np.sum(z.detach().numpy() ** 2, 1), "dim": 2}, "is of NumPy"),
         ({"target": lambda z: -np.exp(z).sum(1), "dim": 2}, "value_and_grad=f"),
-        ({"value_and_grad": with_numpy, "prior": {"a": D.Normal(0.0, 1.0)}}, "not by name"),
-        ({"target": "u1", "prior": D.Normal(0.0, 1.0)}, "prior is for a function; u1 has its own"),
+        ({"target": "u1", "prior": UNIT}, "prior is for a function; u1 has its own"),
+        ({"dim": 1, "bounds": [(0, 1)]}, r"bounds: say support=\[\(low, high\)"),
+        ({"dim": 1, "init": [0]}, "say starts="),
     ],
 )
-def test_functions_that_are_refused(arguments, words):
+def test_what_is_refused(arguments, words):
     with pytest.raises(crais.UsageError, match=words) as raised:
-        crais.log_normalizer(progress=False, **arguments)
+        crais.log_normalizer(**{"target": flat, "progress": False, **arguments})
     assert "\n" not in str(raised.value)
 
 
@@ -470,13 +396,13 @@ def test_values_that_are_no_numbers_at_the_prior_s_draws_are_counted(bad):
     def log_likelihood(theta):
         return torch.where(theta["a"] > 1, bad, theta["b"].sum(1) * 0)
 
-    prior = {"a": D.Normal(0.0, 1.0), "b": D.Normal(torch.zeros(2), 1.0)}
+    prior = {"a": UNIT, "b": D.Normal(torch.zeros(2), 1.0)}
     words = (
         r"NaN or \+inf at (\d+) of 256 draws of the prior, first at a = ([\d.]+), b = \(.*, .*\)"
     )
     with pytest.raises(crais.DataError, match=words) as raised:
         crais.log_normalizer(log_likelihood, prior=prior, progress=False)
-    count, first = __import__("re").search(words, str(raised.value)).groups()
+    count, first = re.search(words, str(raised.value)).groups()
     assert 20 < int(count) < 70 and float(first) > 1
 
 
@@ -491,15 +417,11 @@ def test_a_transform_that_leaves_the_cube():
 
 
 def test_log_z_is_the_log_of_a_mean():
-    options = {**OPTIONS, "base": "prior", "chains": 2, "steps": 4}
+    options = {**OPTIONS, "base": "prior", "chains": 2, "steps": 4, "repeats": 2}
     found = crais.log_normalizer("normal:3,mean=2", **options)
-    each = np.asarray(found.log_normalizer)
-    assert found.log_z == pytest.approx(np.log(np.exp(each).mean()), abs=1e-12)
-    assert found.mean == pytest.approx(each.mean(), abs=1e-12)
+    each = found.to_pandas().log_normalizer
+    assert found.log_z == pytest.approx(np.log(np.exp(each).mean()), abs=1e-9)
     assert found.log_z > found.mean + 0.01
-    repeated = crais.log_normalizer("normal:3,mean=2", repeats=2, **options)
-    table = repeated.to_pandas()
-    assert repeated.log_z == pytest.approx(np.log(np.exp(table.log_normalizer).mean()), abs=1e-9)
 
 
 def beta_binomial(a, b):
@@ -518,11 +440,9 @@ def test_a_bayes_factor():
 
 
 def test_a_bayes_factor_is_flagged_where_a_result_is():
-    def double_well(z):
-        return 0.5 * z[:, 0] + 6 * z[:, 0] ** 2 - z[:, 0] ** 4
-
     sure = crais.log_normalizer("normal:1", **OPTIONS)
-    doubtful = crais.log_normalizer(double_well, dim=1, base="laplace", progress=False)
+    plateau = D.Uniform(-torch.ones(1), 1.0)
+    doubtful = crais.log_normalizer(flat, prior=plateau, **OPTIONS)  # one value at all draws
     found = crais.bayes_factor(sure, doubtful)
     assert found.flagged and found.reasons[0].startswith("the second: ")
     assert doubtful.reasons[0] in found.reasons[0] and "Flagged: the second" in repr(found)
@@ -536,15 +456,3 @@ def test_a_bayes_factor_is_flagged_where_a_result_is():
     assert flags[0] in crais.bayes_factor(few, sure).reasons[-1]
     with pytest.raises(crais.UsageError, match="takes two results of log_normalizer"):
         crais.bayes_factor(sure, 3.0)
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"bounds": [(0, 1)]}, r"bounds: say support=\[\(low, high\)"),
-        ({"init": [0]}, "say starts="),
-    ],
-)
-def test_names_of_others(options, words):
-    with pytest.raises(crais.UsageError, match=words):
-        crais.log_normalizer(flat, dim=1, progress=False, **options)

@@ -95,18 +95,11 @@ def test_images_of_several_modes_are_right_or_flagged(features, sd):
         x = x + sd * torch.randn_like(x)
         grid = torch.linspace(-6, 6, 801, dtype=torch.float64)
         z = torch.cartesian_prod(grid, grid)
-        output = model.double().decode(z)
+        mean = model.double().decode(z)
         model.float()
-        log_prior = -0.5 * (z**2).sum(1) - LOG_2PI + 2 * math.log(0.015)
-        constant = 10 * math.log(sd) + 5 * LOG_2PI
-        truth = torch.stack(
-            [
-                torch.logsumexp(
-                    log_prior - 0.5 * ((row - output) / sd).square().sum(1) - constant, 0
-                )
-                for row in x.double()
-            ]
-        ).numpy()
+        log_prior = normal(z).sum(1) + 2 * math.log(0.015)
+        log_x = [normal((row - mean) / sd).sum(1) - 10 * math.log(sd) for row in x.double()]
+        truth = torch.stack([(log_prior + each).logsumexp(0) for each in log_x]).numpy()
     r = crais.evaluate(model, x, likelihood=crais.Gaussian(sd), latent=2, progress=False)
     error = r.log_likelihood - truth
     wrong = abs(error) > 5 * r.std_error + abs(r.bias_each) + 0.02
@@ -115,10 +108,9 @@ def test_images_of_several_modes_are_right_or_flagged(features, sd):
     assert abs(error[r.flags == 0].mean()) < 0.1
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_the_neck_of_a_model_that_is_not_rewritten_is_found(seed):
+def test_the_neck_of_a_model_that_is_not_rewritten_is_found():
     schools = yardstick.get("eight-schools")
-    z = crais.log_normalizer(schools.log_density, dim=10, seed=seed, progress=False)
+    z = crais.log_normalizer(schools.log_density, dim=10, seed=1, progress=False)
     assert not z.flagged
     assert z.mean == pytest.approx(schools.log_z, abs=max(5 * z.mc_se, 0.005))
     assert z.mc_se < 0.02
@@ -128,17 +120,9 @@ def test_the_neck_of_a_model_that_is_not_rewritten_is_found(seed):
     assert float(weights[in_neck].sum()) == pytest.approx(0.1009, abs=0.03)
 
 
-def two_shells(z):
-    """Spheres of radius 2 about +-3.5 on the first axis, with walls of width 0.1."""
-    rest = z[:, 1:].square().sum(1)
-    walls = [-50 * (((z[:, 0] - c).square() + rest).sqrt() - 2).square() for c in (-3.5, 3.5)]
-    return torch.logaddexp(*walls) - math.log(0.1) - 0.5 * LOG_2PI
-
-
-@pytest.mark.parametrize("seed", [5000, 5003])  # the search of these may have missed a mode
-def test_vague_modes_give_way_to_what_settles(seed):
-    uniform = torch.distributions.Uniform(-6 * torch.ones(10).double(), 6 * torch.ones(10).double())
-    z = crais.log_normalizer(two_shells, prior=uniform, dim=10, seed=seed, progress=False)
-    assert not z.flagged
-    assert z.mean == pytest.approx(-14.5905, abs=max(5 * z.mc_se, 0.005))
+def test_vague_modes_give_way_to_what_settles():
+    shells = yardstick.get("shells-10")
+    z = crais.log_normalizer(shells.log_density, dim=10, seed=5003, progress=False)
+    assert not z.flagged  # although the search of this seed may have missed a mode
+    assert z.mean == pytest.approx(shells.log_z, abs=max(5 * z.mc_se, 0.005))
     assert z.mc_se < 0.02

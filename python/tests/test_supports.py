@@ -13,10 +13,9 @@ from crais.densities import density_of
 from crais.errors import InternalError
 
 pytestmark = pytest.mark.usefixtures("compiled")
-OPTIONS = {"steps": 64, "chains": 64, "problems": 5, "base": "laplace"}
+OPTIONS = {"steps": 32, "chains": 32, "problems": 5, "base": "laplace"}
 OPTIONS |= {"witness": "none", "progress": False}
 LOG_2PI = math.log(2 * math.pi)
-PLANE = (constraints.real_vector, 2)
 HALF = constraints.positive
 
 
@@ -27,14 +26,6 @@ def close(found, truth):
 
 
 # No number of a density is another.
-
-
-@pytest.mark.parametrize(("loc", "var"), [(1000.0, 1.0), (290.0, 10.0), (-1e6, 1.0)])
-def test_supports_without_bounds_have_no_end(loc, var):
-    found = crais.log_normalizer(
-        lambda z: -0.5 * (z - loc).square().sum(1) / var, support=PLANE, **OPTIONS
-    )
-    close(found, LOG_2PI + math.log(var))
 
 
 @pytest.mark.parametrize(
@@ -59,10 +50,6 @@ def test_the_cube_ends_where_u_is_1():
 
 
 # Densities without an integral.
-
-
-def of_pole(z):
-    return -0.5 * z.square().sum(1) - z.abs().log().sum(1)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +101,10 @@ def test_what_ends_bases_is_a_density_without_end():
 
 
 def test_a_pole_flags_the_whole():
-    found = crais.log_normalizer(of_pole, dim=2, progress=False)
+    found = crais.log_normalizer(
+        lambda z: -0.5 * z.square().sum(1) - z.abs().log().sum(1),
+        dim=2, progress=False, witness="none", max_evals=50_000,
+    )  # fmt: skip
     assert any("may have no variance" in reason for reason in found.reasons), found.reasons
 
 
@@ -149,29 +139,34 @@ def test_distributions_of_pytorch_do_not_look_at_their_arguments():
         return data + D.Normal(0.0, 2.0).log_prob(theta["mu"]) - theta["s"]
 
     found = crais.log_normalizer(
-        log_density, support={"mu": constraints.real, "s": HALF}, progress=False, problems=4
+        log_density, support={"mu": constraints.real, "s": HALF}, **{**OPTIONS, "base": "mixture"}
     )
     assert found.mc_se < 0.1 and D.Distribution._validate_args
 
 
-def test_points_that_a_function_refuses_are_zero():
-    def picky(z):
-        if bool((z > 3).any()):
-            raise ValueError("z is above 3")
-        return -0.5 * z.square().sum(1)
+def picky(z):
+    if bool((z > 3).any()):
+        raise ValueError("z is above 3")
+    return -0.5 * z.square().sum(1)
 
-    density = density_of(picky, dim=1).log_density
+
+def of_matrix(z):
+    return -0.5 * z.square().sum(1) + 0 * torch.linalg.cholesky((3 - z).unsqueeze(2)).sum((1, 2))
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "words"),
+    [(picky, ValueError, "z is above 3"), (of_matrix, RuntimeError, "not positive-definite")],
+)
+def test_points_that_a_function_refuses_are_zero(function, error, words):
+    density = density_of(function, dim=1).log_density
     e = torch.tensor([[0.0], [4.0], [1.0]], dtype=torch.float64, requires_grad=True)
     assert density(e).isnan().tolist() == [False, True, False]
-    with pytest.raises(ValueError, match="z is above 3"):
+    with pytest.raises(error, match=words):
         density(e.detach().repeat(4, 1) + 5)
 
 
 # Matrices.
-
-
-def log_multigamma(a, size):
-    return float(torch.special.multigammaln(torch.tensor(a, dtype=torch.float64), size))
 
 
 def test_a_wishart_prior_is_conjugate():
@@ -184,26 +179,21 @@ def test_a_wishart_prior_is_conjugate():
 
     def log_likelihood(theta):
         matrix = theta["precision"]
-        return (
-            0.5 * count * torch.logdet(matrix) - 0.5 * (matrix * squares).sum((1, 2))
-            - 0.5 * count * size * LOG_2PI
-        )  # fmt: skip
+        return 0.5 * count * torch.logdet(matrix) - 0.5 * (matrix * squares).sum((1, 2))
 
-    truth = (
-        -count * size / 2 * math.log(math.pi)
-        + log_multigamma((df + count) / 2, size) - log_multigamma(df / 2, size)
-        + df / 2 * float(torch.logdet(scale))
-        - (df + count) / 2 * float(torch.logdet(scale + squares))
-    )  # fmt: skip
+    def log_constant(df, precision):
+        half = torch.tensor(df / 2, dtype=torch.float64)
+        gamma = torch.special.multigammaln(half, size) + half * size * math.log(2)
+        return float(gamma - half * torch.logdet(precision))
+
+    truth = log_constant(df + count, scale + squares) - log_constant(df, scale)
     prior = D.Wishart(torch.tensor(df, dtype=torch.float64), precision_matrix=scale)
     close(crais.log_normalizer(log_likelihood, prior={"precision": prior}, **OPTIONS), truth)
-    close(
-        crais.log_normalizer(
-            lambda theta: log_likelihood(theta) + prior.log_prob(theta["precision"]),
-            support={"precision": (constraints.positive_definite, (size, size))}, **OPTIONS,
-        ),
-        truth,
+    found = crais.log_normalizer(
+        lambda theta: log_likelihood(theta) + prior.log_prob(theta["precision"]),
+        support={"precision": (constraints.positive_definite, (size, size))}, **OPTIONS,
     )  # fmt: skip
+    close(found, truth)
 
 
 @pytest.mark.parametrize(
@@ -212,17 +202,40 @@ def test_a_wishart_prior_is_conjugate():
         D.Wishart(torch.tensor(6.0).double(), torch.eye(3).double()),
         D.LKJCholesky(4, 1.5),
         D.VonMises(0.3, 2.0),
+        D.Exponential(torch.ones(2)),
+        D.HalfCauchy(torch.ones(2)),
+        D.StudentT(torch.full((2,), 4.0)),
+        D.InverseGamma(torch.full((2,), 3.0), 2.0),
+        D.Gamma(torch.tensor([400.0, 0.5]), 1.0),
+        D.Dirichlet(torch.tensor([2.0, 3.0, 0.7])),
+        D.MixtureSameFamily(
+            D.Categorical(torch.ones(2, 2)),
+            D.Normal(torch.tensor([[-1.0, 1.0]] * 2), torch.tensor([[0.7, 1.0]] * 2)),
+        ),
     ],
     ids=lambda prior: type(prior).__name__,
 )
 def test_the_mass_of_a_prior_is_1(prior):
-    """By importance sampling in its coordinates."""
+    """By importance sampling in its coordinates, from a distribution of heavier tails."""
     space = of_prior(prior, None)
     torch.manual_seed(0)
-    e = 1.3 * torch.randn(100_000, space.dim, dtype=torch.float64)
-    proposal = D.Independent(D.Normal(torch.zeros(space.dim).double(), 1.3), 1)
-    ratio = (space.log_density(e) - proposal.log_prob(e)).exp()
-    assert abs(ratio.mean() - 1) < 5 * ratio.std() / math.sqrt(len(ratio))
+    proposal = D.Independent(D.StudentT(torch.full((space.dim,), 4.0).double()), 1)
+    e = proposal.sample((50_000,))
+    ratio = (space.log_density(e) - proposal.log_prob(e)).exp().nan_to_num(0)
+    error = ratio.std() / math.sqrt(len(ratio))
+    assert abs(ratio.mean() - 1) < 5 * error and error < 0.05
+
+
+@pytest.mark.parametrize("prior", [D.Gamma(0.5, 1.0), D.InverseGamma(3.0, 2.0), D.Beta(0.5, 2.0)])
+def test_densities_of_priors_fall_to_where_numbers_end(prior):
+    """Where exp and sigmoid have none, it is NaN, in both directions."""
+    found = of_prior(prior, None)
+    for dtype in (torch.float64, torch.float32):
+        far = torch.tensor([[2.0], [4.0], [6.0], [1e4], [1e6]], dtype=dtype)
+        for e in (far, -far):
+            values = found.log_density(e)
+            assert values.dtype == dtype and values[3:].isnan().all()
+            assert (values[1:3] < values[:2]).all() and found.point(e[:3]).isfinite().all()
 
 
 @pytest.mark.parametrize(

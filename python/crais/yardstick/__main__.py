@@ -14,6 +14,9 @@ import crais
 from crais.errors import NoInputError, OutputError, UsageError, first_line
 from crais.yardstick import Density, get, names
 
+_CODES = {
+    UsageError: os.EX_USAGE, NoInputError: os.EX_NOINPUT, OutputError: os.EX_CANTCREAT,
+}  # fmt: skip
 _HEADER = "density                dim      log Z  error      exact  off by  evals   s flags"
 _ROW = (
     "{density:21}{dim:5}{log_z:11.3f}{error:7.4f}{exact:11.3f}{off_by:+8.4f}{evaluations:7.0f}"
@@ -34,38 +37,48 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--data-dir", metavar="DIR", help="of regressions ($CRAIS_DATA, ./data)")
     given = parser.parse_args(arguments)
     try:
-        densities = _densities(given.names, given.data_dir)
         if given.names == ["list"]:
-            print("\n".join(f"{d.name:21} {d.dim:4}  {d.source}" for d in densities))
+            for density in _densities([], given.data_dir):
+                print(f"{density.name:21} {density.dim:4}  {density.source}")
             return 0
-        rows = _folder(given.out) if given.out else None
+        densities = _densities(given.names, given.data_dir)
+        if given.out:
+            _make(Path(given.out))
         found = []
         print(_HEADER)
         for density in densities:
             for seed in range(given.seeds):
                 found.append(_estimate(density, seed))
                 print(_ROW.format(**found[-1]), flush=True)
-        if rows is not None:
-            _write(rows, found)
+        if given.out:
+            with open(Path(given.out) / "yardstick.csv", "w", newline="") as file:
+                writer = csv.DictWriter(file, found[0].keys())
+                writer.writeheader()
+                writer.writerows(found)
         return 0
-    except (UsageError, NoInputError, OutputError) as error:
+    except tuple(_CODES) as error:
         print(f"crais.yardstick: {first_line(error)}", file=sys.stderr)
-        if isinstance(error, UsageError):
-            return os.EX_USAGE
-        return os.EX_NOINPUT if isinstance(error, NoInputError) else os.EX_CANTCREAT
+        return next(code for kind, code in _CODES.items() if isinstance(error, kind))
 
 
 def _densities(chosen: list[str], data_dir: str | None) -> list[Density]:
     """Without names, all whose data are there."""
-    if chosen and chosen != ["list"]:
-        return [get(name, data_dir) for name in chosen]
     densities = []
-    for name in names():
+    for name in chosen or names():
         try:
             densities.append(get(name, data_dir))
         except NoInputError as error:
+            if chosen:
+                raise
             print(f"crais.yardstick: without {name}: {error}", file=sys.stderr)
     return densities
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{folder}: {error.strerror}") from error
 
 
 def _estimate(density: Density, seed: int) -> dict[str, Any]:
@@ -87,21 +100,6 @@ def _estimate(density: Density, seed: int) -> dict[str, Any]:
         "replicates": len(r.flags),
         "reasons": "; ".join(r.reasons),
     }
-
-
-def _folder(out: str) -> Path:
-    try:
-        Path(out).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{out}: {error.strerror}") from error
-    return Path(out) / "yardstick.csv"
-
-
-def _write(path: Path, rows: list[dict[str, Any]]) -> None:
-    with open(path, "w", newline="") as file:
-        writer = csv.DictWriter(file, rows[0].keys())
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 if __name__ == "__main__":
