@@ -10,5 +10,5 @@ import crais
 
 flags = common.arguments(__doc__)
 decoder = common.conv_decoder(32, channels=2)
-vae = common.Vae(common.conv_encoder(32), decoder, crais.DiscretizedLogistic())
+vae = common.Vae(common.conv_encoder(32), decoder, crais.DiscretizedLogistic("log_scale"))
 common.fit_and_export(vae, flags, latent=32, prepare=common.grey, epochs=8)

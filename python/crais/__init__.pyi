@@ -21,7 +21,6 @@ from crais.likelihoods import DiscretizedGaussian as DiscretizedGaussian
 from crais.likelihoods import DiscretizedLogistic as DiscretizedLogistic
 from crais.likelihoods import DiscretizedLogisticMixture as DiscretizedLogisticMixture
 from crais.likelihoods import Gaussian as Gaussian
-from crais.likelihoods import GaussianWithScale as GaussianWithScale
 from crais.likelihoods import Laplace as Laplace
 from crais.likelihoods import Likelihood as Likelihood
 from crais.likelihoods import NegativeBinomial as NegativeBinomial

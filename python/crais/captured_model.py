@@ -24,7 +24,7 @@ from crais.forces import ShorterProducts
 from crais.gradients import with_gradient
 from crais.latents import Latent, flat, shaped, sizes_of
 from crais.layers import KnownModel, recognise
-from crais.likelihoods import Bernoulli, ContinuousBernoulli, Likelihood
+from crais.likelihoods import Likelihood
 from crais.outputs import Distribution, OfDecoder, adapted
 from crais.priors import Hierarchical, Prior, StandardNormal
 from crais.priors import adapted as adapted_prior
@@ -263,28 +263,13 @@ class CapturedModel:
         return arrays
 
     def _check_output(self) -> None:
-        """The decoder's output is what its likelihood takes it for: logits, or probabilities."""
-        if not isinstance(self.likelihood, (Bernoulli, ContinuousBernoulli)):
+        """The decoder's output is what its likelihood takes it for: logits, a log sd."""
+        if self.likelihood is None or not self.likelihood.is_checked:
             return
         with torch.no_grad():
             output = self.decoder(self.draw_z(_OUTPUT_ROWS), *self.draw_y(_OUTPUT_ROWS))
-        kind, probs = type(self.likelihood).__name__, self.likelihood.probs
-        is_unit = bool(((output >= 0) & (output <= 1)).all())
-        if is_unit and probs is None:
-            raise UsageError(
-                f"all that the decoder returns lies in [0, 1], as after a sigmoid, and {kind}() takes "
-                f"logits: say {kind}(probs=True) if these are probabilities, probs=False if they are "
-                "logits"
-            )
-        if is_unit and probs is False:
-            self.warnings.append(
-                "the decoder's outputs all lie in [0, 1], and are taken for logits"
-            )
-        if not is_unit and probs:
-            raise UsageError(
-                f"the decoder returns {float(output.min()):.4g} to {float(output.max()):.4g}, and "
-                f"{kind}(probs=True) takes probabilities, in [0, 1]; {kind}() takes logits"
-            )
+        warning = self.likelihood.check(output)
+        self.warnings += [] if warning is None else [warning]
 
     def describe(
         self,

@@ -14,20 +14,20 @@ from torch import distributions as D
 
 from crais.captured import Function
 from crais.errors import UsageError
-from crais.outputs import described, parts_of, plain
+from crais.likelihoods import SPREADS
+from crais.outputs import MEANS, described, parts_of, plain
 
 Code = tuple[Tensor, Tensor]
 
-# By which libraries call them.
-_MEANS = "mean mu loc z_mean embedding qz_m".split()
-_SPREADS: dict[str, Callable[[Tensor], Tensor]] = {
-    "scale_tril": lambda spread: spread,
-    **dict.fromkeys(
-        "log_var logvar log_variance log_covariance z_log_var".split(), lambda spread: spread
-    ),
-    **dict.fromkeys("log_std log_scale log_sigma logstd".split(), lambda spread: 2 * spread),
-    **dict.fromkeys("std stddev sigma scale".split(), lambda spread: 2 * spread.log()),
-    **dict.fromkeys("var variance qz_v".split(), lambda spread: spread.log()),
+# The log variance as a function of what gives it.
+_LOG_VARS: dict[str, Callable[[Tensor], Tensor]] = {
+    "log_var": lambda spread: spread,
+    "log_sd": lambda spread: 2 * spread,
+    "sd": lambda spread: 2 * spread.log(),
+    "var": torch.log,
+}
+_SPREADS = {"scale_tril": lambda spread: spread} | {
+    name: _LOG_VARS[kind] for name, kind in SPREADS.items()
 }
 _DISTRIBUTIONS = "latent_dist qz q_z dist distribution posterior".split()
 
@@ -77,7 +77,7 @@ def _reading(
         if name in parts:
             inner = _reading(parts[name], lambda: parts_of(again())[name], latent)
             return None if inner is None else lambda code: inner(parts_of(code)[name])
-    mean = next((name for name in _MEANS if isinstance(parts.get(name), Tensor)), None)
+    mean = next((name for name in MEANS if isinstance(parts.get(name), Tensor)), None)
     spread = next((name for name in _SPREADS if isinstance(parts.get(name), Tensor)), None)
     if mean is None or spread is None:
         return None

@@ -7,7 +7,7 @@ A likelihood is a module whose parameters may be learned with the decoder's. `x`
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -17,6 +17,27 @@ from torch.nn import functional as F
 from crais.errors import RowShapeError, UsageError
 
 Output: TypeAlias = Tensor | tuple[Tensor, ...]
+
+# What a decoder's second tensor may be: the log scale as a function of it, and its slope, squared.
+_LOG_SCALES: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {
+    "log_sd": (lambda spread: spread, torch.ones_like),
+    "log_var": (lambda spread: 0.5 * spread, lambda spread: torch.full_like(spread, 0.25)),
+    "sd": (torch.log, lambda spread: spread.pow(-2)),
+    "var": (lambda spread: 0.5 * spread.log(), lambda spread: 0.25 * spread.pow(-2)),
+}
+# By which libraries call them.
+SPREADS: dict[str, str] = {
+    name: kind
+    for kind, names in {
+        "log_var": "log_var logvar log_variance log_covariance z_log_var",
+        "log_sd": "log_sd log_std log_scale log_sigma logstd logsigma logscale",
+        "sd": "sd std stddev sigma scale",
+        "var": "var variance qz_v",
+    }.items()
+    for name in names.split()
+}
+_LARGEST_LOG_SCALE = 10.0  # that a decoder can mean
+_MOST_OUTSIDE = 0.05  # of means, outside their domain
 
 LEVELS = 256
 STEP = 1.0 / (LEVELS - 1)  # 8-bit values are multiples of it
@@ -35,6 +56,7 @@ class Likelihood(nn.Module):
     step: float | None = None  # x - low are multiples of it; None: x is continuous
     levels: int | None = None  # that x has, where p is a mass function: 256 of 8-bit x = k / 255
     uniforms: int | None = None  # that `sample` takes for an element of x; None: only `draw`
+    is_checked = False  # whether `check` looks at what the decoder returns
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
         """Returns log p(x | output) [B], nats, summed over all elements of x."""
@@ -60,6 +82,11 @@ class Likelihood(nn.Module):
         u = torch.rand(x_shape[0], self.uniforms, *x_shape[1:], dtype=like.dtype)
         return self.sample(output, u.to(like.device))
 
+    def check(self, output: Output) -> str | None:
+        """Raises UsageError where the output is not what the likelihood takes it for; else returns
+        a warning, or None."""
+        return None
+
     def spec(self) -> dict[str, Any]:
         """Returns the likelihood's name and its numbers, for JSON."""
         return {"name": type(self).__name__}
@@ -72,7 +99,7 @@ class _OfLogits(Likelihood):
     probabilities by mistake. probs=False says that these are logits all the same.
     """
 
-    low, high, uniforms = 0.0, 1.0, 1
+    low, high, uniforms, is_checked = 0.0, 1.0, 1, True
     name: str
 
     def __init__(self, probs: bool | None = None) -> None:
@@ -103,6 +130,24 @@ class _OfLogits(Likelihood):
 
     def sample(self, output: Output, u: Tensor) -> Tensor:
         return self.quantile(self._logits(_only(output)), u[:, 0])
+
+    def check(self, output: Output) -> str | None:
+        output, kind = _only(output), type(self).__name__
+        is_unit = bool(((output >= 0) & (output <= 1)).all())
+        if is_unit and self.probs is None:
+            raise UsageError(
+                f"all that the decoder returns lies in [0, 1], as after a sigmoid, and {kind}() "
+                f"takes logits: say {kind}(probs=True) if these are probabilities, probs=False if "
+                "they are logits"
+            )
+        if not is_unit and self.probs:
+            raise UsageError(
+                f"the decoder returns {float(output.min()):.4g} to {float(output.max()):.4g}, and "
+                f"{kind}(probs=True) takes probabilities, in [0, 1]; {kind}() takes logits"
+            )
+        if is_unit and self.probs is False:
+            return "the decoder's outputs all lie in [0, 1], and are taken for logits"
+        return None
 
     def spec(self) -> dict[str, Any]:
         return {"name": self.name} | ({"probs": True} if self.probs else {})
@@ -166,21 +211,47 @@ class ContinuousBernoulli(_OfLogits):
         return torch.where(small, u + 0.5 * logits * u * (1 - u), x).clamp(0, 1)
 
 
-class _LocationScale(Likelihood):
+class LocationScale(Likelihood):
     """x = location + scale * noise.
 
-    With a scale, a number or a tensor that broadcasts to x, the output is the location. `learn`
-    makes the scale a parameter. Without a scale the output is (location, log_scale): a tuple, or
-    one tensor whose halves along dimension 1 are these.
+    scale   a number or a tensor that broadcasts to x: the output is the location. A name, one of
+            `choices`: the output is (location, what the name says), a tuple or one tensor whose
+            halves along dimension 1 are these. None: what the keys of the decoder's mapping say,
+            else `default`
+    learn   make the scale a parameter
     """
 
     uniforms = 1
     name: str
-    information: tuple[float, float]  # about location and log_scale, where the scale is 1
+    information: tuple[float, float]  # about location and log scale, where the scale is 1
+    default: float | None = 1.0
+    choices: tuple[str, ...] = ("scale", "log_scale")
+    names: Container[str] = choices  # by which a mapping may call what gives the scale
 
-    def __init__(self, scale: float | Tensor | None = 1.0, learn: bool = False) -> None:
+    def __init__(self, scale: float | Tensor | str | None = None, learn: bool = False) -> None:
         super().__init__()
-        self.log_scale = None if scale is None else _log_parameter(scale, learn)
+        self.is_unsaid = scale is None
+        self.given: str | None = None  # what the decoder gives, by a name of SPREADS
+        scale = self.default if scale is None else scale
+        self.log_scale = None
+        if isinstance(scale, str):
+            self.take(scale)
+        elif scale is not None:
+            self.log_scale = _log_parameter(scale, learn)
+
+    @property
+    def is_checked(self) -> bool:  # type: ignore[override]
+        return self.given is not None
+
+    def take(self, name: str) -> None:
+        """The decoder's second tensor is what `name` says."""
+        if name not in self.names:
+            raise UsageError(f"the scale of {type(self).__name__} is {self.said()}, not {name!r}")
+        self.given, self.log_scale, self.is_unsaid = name, None, False
+
+    def said(self) -> str:
+        """How to say what the decoder's second tensor is."""
+        return f"a number, or a name: scale={' or '.join(map(repr, self.choices))}"
 
     def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
         """log p of every element of x."""
@@ -197,8 +268,9 @@ class _LocationScale(Likelihood):
     def fisher(self, output: Output) -> Output:
         loc, log_scale = self._parts(output)
         about_loc, about_scale = self._information(loc, log_scale)
-        if self.log_scale is not None:
+        if self.given is None:
             return about_loc.expand_as(loc)
+        about_scale = about_scale * _LOG_SCALES[SPREADS[self.given]][1](_halves(output)[1])
         if isinstance(output, Tensor):
             return torch.cat([about_loc, about_scale], 1)
         return about_loc, about_scale
@@ -216,26 +288,58 @@ class _LocationScale(Likelihood):
     def _parts(self, output: Output) -> tuple[Tensor, Tensor]:
         if self.log_scale is not None:
             return _only(output), self.log_scale
-        return _halves(output)
+        if self.given is None:
+            raise UsageError(f"say what the scale of {type(self).__name__} is: {self.said()}")
+        loc, spread = _halves(output)
+        return loc, _LOG_SCALES[SPREADS[self.given]][0](spread)
+
+    def check(self, output: Output) -> str | None:
+        """A scale that is none, or a large one, is another of the names."""
+        if self.given is None:
+            return None
+        spread = _halves(output)[1]
+        low, high = float(spread.min()), float(spread.max())
+        is_log = SPREADS[self.given].startswith("log")
+        if not is_log and low <= 0:
+            raise UsageError(
+                f"the decoder's {self.given!r} is {low:.4g} at least, and must be positive: if it "
+                f"is a logarithm, say so: {self.said()}"
+            )
+        if is_log and float(_LOG_SCALES[SPREADS[self.given]][0](spread).max()) > _LARGEST_LOG_SCALE:
+            raise UsageError(
+                f"the decoder's {self.given!r} is {high:.4g} at most, which no logarithm of a "
+                f"scale is: {self.said()}"
+            )
+        return None
 
     def _information(self, loc: Tensor, log_scale: Tensor) -> tuple[Tensor, Tensor]:
         about_loc, about_scale = self.information
         return about_loc * torch.exp(-2 * log_scale), torch.full_like(log_scale, about_scale)
 
 
-class Gaussian(_LocationScale):
+class Gaussian(LocationScale):
     """Normal noise around the output, which is the mean [B, *shape].
 
     sd      the standard deviation, in the units of x: a number or a tensor that broadcasts to x.
-            None: the output is (mean, log_sd), or one tensor of both along dimension 1
+            1 where neither it nor the decoder says another
     learn   make `sd` a parameter
+    scale   "sd", "log_sd" or "log_var", in place of `sd`: the output is (mean, that), or one tensor
+            of both along dimension 1. The keys of a mapping, such as `logvar`, say it by themselves
     """
 
     name = "gaussian"
     information = (1.0, 2.0)
+    choices = ("sd", "log_sd", "log_var")
+    names = SPREADS
 
-    def __init__(self, sd: float | Tensor | None = 1.0, learn: bool = False) -> None:
-        super().__init__(sd, learn)
+    def __init__(
+        self,
+        sd: float | Tensor | str | None = None,
+        learn: bool = False,
+        *,
+        scale: str | None = None,
+    ) -> None:
+        super().__init__(_one(sd, scale), learn)
 
     def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
         r = (x - loc) * torch.exp(-log_scale)
@@ -245,17 +349,11 @@ class Gaussian(_LocationScale):
         return _probit(u[:, 0])
 
 
-class GaussianWithScale(Gaussian):
-    """Normal noise whose standard deviation the decoder gives: `Gaussian(sd=None)`."""
-
-    def __init__(self) -> None:
-        super().__init__(None)
-
-
-class Laplace(_LocationScale):
+class Laplace(LocationScale):
     """Two-sided exponential noise of density exp(-|x - median| / scale) / (2 scale).
 
-    The output is the median. `scale` and `learn` are as `sd` and `learn` of `Gaussian`.
+    The output is the median. `scale` is a number or a tensor, or "scale" or "log_scale" where the
+    output is (median, that); `learn` is as in `Gaussian`.
     """
 
     name = "laplace"
@@ -269,16 +367,18 @@ class Laplace(_LocationScale):
         return -side.sign() * torch.log1p(-2 * side.abs())
 
 
-class StudentT(_LocationScale):
+class StudentT(LocationScale):
     """Student's t noise with `df` degrees of freedom; the output is the location.
 
-    `scale` and `learn` are as `sd` and `learn` of `Gaussian`.
+    `scale` and `learn` are as in `Laplace`.
     """
 
     name = "student-t"
     uniforms = 2
 
-    def __init__(self, df: float, scale: float | Tensor | None = 1.0, learn: bool = False) -> None:
+    def __init__(
+        self, df: float, scale: float | Tensor | str | None = None, learn: bool = False
+    ) -> None:
         super().__init__(scale, learn)
         self.df = float(df)
         self.information = ((df + 1) / (df + 3), 2 * df / (df + 3))
@@ -298,7 +398,7 @@ class StudentT(_LocationScale):
         return {**super().spec(), "df": self.df}
 
 
-class _Discretized(_LocationScale):
+class _Discretized(LocationScale):
     """8-bit x = k / 255. Its mass is that of continuous noise in a bin of width 1/255 around x.
 
     The bins of 0 and 255 take the tails. The Fisher weights are a stand-in: those of continuous
@@ -307,7 +407,7 @@ class _Discretized(_LocationScale):
     says next to nothing of its mean.
     """
 
-    low, high, step, levels = 0.0, 1.0, STEP, LEVELS
+    low, high, step, levels, default = 0.0, 1.0, STEP, LEVELS, None
 
     def sample(self, output: Output, u: Tensor) -> Tensor:
         return _round(super().sample(output, u))
@@ -332,16 +432,22 @@ class _Discretized(_LocationScale):
 class DiscretizedGaussian(_Discretized):
     """Mass function of 8-bit values k / 255 under normal noise; the output is the mean.
 
-    `sd` and `learn` are as in `Gaussian`.
-
-    The mean and `sd` have the units of x: a pixel's range is [0, 1].
+    `sd`, `learn` and `scale` are as in `Gaussian`; one of `sd` and `scale` must be there. The mean
+    and `sd` have the units of x: a pixel's range is [0, 1].
     """
 
     name = "discretized-gaussian"
     information = (1.0, 2.0)
+    choices, names = Gaussian.choices, Gaussian.names
 
-    def __init__(self, sd: float | Tensor | None = None, learn: bool = False) -> None:
-        super().__init__(sd, learn)
+    def __init__(
+        self,
+        sd: float | Tensor | str | None = None,
+        learn: bool = False,
+        *,
+        scale: str | None = None,
+    ) -> None:
+        super().__init__(_one(sd, scale), learn)
 
     def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
         first, last = x < HALF, x > 1 - HALF
@@ -373,14 +479,12 @@ class DiscretizedGaussian(_Discretized):
 class DiscretizedLogistic(_Discretized):
     """Mass function of 8-bit values under logistic noise; the output is the mean.
 
-    `scale` and `learn` are as `sd` and `learn` of `Gaussian`; its unit is that of x in [0, 1].
+    `scale` and `learn` are as in `Laplace`, and `scale` must be there; its unit is that of x in
+    [0, 1].
     """
 
     name = "discretized-logistic"
     information = (1 / 3, (3 + math.pi**2) / 9)
-
-    def __init__(self, scale: float | Tensor | None = None, learn: bool = False) -> None:
-        super().__init__(scale, learn)
 
     @staticmethod
     def element(x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
@@ -509,13 +613,13 @@ class Categorical(Likelihood):
 
 
 class LocationScaleMixture(Likelihood):
-    """A mixture for each element of x, of K distributions of one kind, as Gaussian(None).
+    """A mixture for each element of x, of K distributions of one kind, as Gaussian("log_sd").
 
     The output is (logits, locations, log_scales), each [B, *shape, K]. The Fisher weights are a
     stand-in, no smaller than the exact ones: those of x together with its component.
     """
 
-    def __init__(self, kind: _LocationScale) -> None:
+    def __init__(self, kind: LocationScale) -> None:
         super().__init__()
         self.kind = kind
         self.uniforms = 1 + (kind.uniforms or 0)
@@ -636,8 +740,16 @@ class ZeroInflatedNegativeBinomial(NegativeBinomial):
 
 def _log_parameter(value: float | Tensor, learn: bool) -> nn.Parameter:
     """The logarithm of a positive number or tensor, learned or not."""
-    logarithm = torch.as_tensor(value, dtype=torch.get_default_dtype()).detach().log()
-    return nn.Parameter(logarithm, requires_grad=learn)
+    number = torch.as_tensor(value, dtype=torch.get_default_dtype()).detach()
+    if not bool((number > 0).all()):
+        raise UsageError(f"a scale must be positive, not {float(number.min()):.4g}")
+    return nn.Parameter(number.log(), requires_grad=learn)
+
+
+def _one(sd: float | Tensor | str | None, scale: str | None) -> float | Tensor | str | None:
+    if sd is not None and scale is not None:
+        raise UsageError("give sd, a number, or scale, what the decoder's second tensor is")
+    return scale if sd is None else sd
 
 
 def _only(output: Output) -> Tensor:

@@ -6,6 +6,7 @@ A probe says which, once; the rest of crais sees tensors, and a likelihood that 
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +20,7 @@ from crais import likelihoods as L
 from crais.captured import Function
 from crais.errors import RowShapeError, UsageError
 
+MEANS = "mean mu loc z_mean embedding qz_m".split()  # as libraries call means
 # By which libraries call the parameters of p(x | z), the plainest first.
 _NAMES = (
     "logits sample reconstruction reconstructions recon_x x_recon recon x_hat px dist distribution "
@@ -81,6 +83,10 @@ def adapted(
     with torch.enable_grad():
         z = z.detach().requires_grad_(True)
         output = decoder(z, *y)
+    if isinstance(likelihood, L.LocationScale):
+        likelihood, take = _with_scale(output, likelihood, z, x)
+        if take is not None:
+            decoder, output = _then(decoder, take), take(output)
     take = _choice(output, likelihood, x)
     if take is not None:
         decoder, output = _then(decoder, take), take(output)
@@ -97,8 +103,8 @@ def adapted(
     if isinstance(likelihood, OfDecoder):
         raise UsageError(
             "the model has no likelihood: give a decoder with its likelihood, as "
-            "crais.Bernoulli() where it returns logits, crais.Bernoulli(probs=True) after a sigmoid, "
-            "another of crais; or a log_joint"
+            "crais.Bernoulli() where it returns logits, crais.Bernoulli(probs=True) after a "
+            "sigmoid, another of crais; or a log_joint"
         )
     return decoder, likelihood
 
@@ -163,6 +169,64 @@ def _choice(output: Any, likelihood: L.Likelihood, x: Tensor) -> Callable[[Any],
         )
     name = known[0]
     return lambda output: parts_of(output)[name]
+
+
+def _with_scale(
+    output: Any, likelihood: L.LocationScale, z: Tensor, x: Tensor
+) -> tuple[L.LocationScale, Callable[[Any], Any] | None]:
+    """The likelihood that knows what gives its scale; how to get at both parts, if named."""
+    kind = type(likelihood).__name__
+    if isinstance(output, D.Distribution):
+        return likelihood, None
+    if isinstance(output, Tensor):
+        halves = output.chunk(2, 1) if output.dim() > 1 and output.shape[1] > 1 else ()
+        if likelihood.is_unsaid and len(halves) == 2 and halves[0].shape == x.shape:
+            raise UsageError(
+                f"the decoder returns {described(output)} for x {list(x.shape)}, twice as many "
+                f"numbers: say what the second half is: {likelihood.said()}"
+            )
+        return likelihood, None
+    parts = {name: part for name, part in parts_of(output).items() if _spans(part, z, x)}
+    loc = next((name for name in (*MEANS, *_NAMES) if name in parts), None)
+    spread = next((name for name in L.SPREADS if name in parts), None)
+    if list(parts) == [0, 1] and likelihood.is_unsaid:
+        raise UsageError(
+            f"the decoder returns {described(output)}: say what the second one is: "
+            f"{likelihood.said()}"
+        )
+    if spread is None:
+        return likelihood, None
+    if loc is None or parts[loc].shape != x.shape:
+        raise UsageError(
+            f"the decoder returns {described(output)}, and crais does not see which is the "
+            f"location of {spread!r} for x {list(x.shape)}: call it {MEANS[0]!r}"
+        )
+    if likelihood.log_scale is not None and not likelihood.is_unsaid:
+        raise UsageError(
+            f"the decoder returns {loc!r} and {spread!r}, and the likelihood has a scale of its "
+            f"own: leave its number out, as crais.{kind}(), or return {loc!r} alone"
+        )
+    known = copy.deepcopy(likelihood)
+    known.take(spread)
+    if likelihood.given is not None and L.SPREADS[likelihood.given] != L.SPREADS[spread]:
+        raise UsageError(
+            f"the decoder returns {spread!r}, and the likelihood says {likelihood.given!r}"
+        )
+
+    def take(output: Any) -> tuple[Tensor, Tensor]:
+        parts = parts_of(output)
+        return parts[loc], parts[spread].expand_as(parts[loc])
+
+    return known, take
+
+
+def _spans(part: Any, z: Tensor, x: Tensor) -> bool:
+    """A location or scale of x, not a latent that stands beside it."""
+    if not isinstance(part, Tensor) or torch.equal(part, z):
+        return False
+    if part.dim() != x.dim():
+        return part.dim() == 0 or part.shape == x.shape[1:]
+    return all(one in (1, row) for one, row in zip(part.shape, x.shape))
 
 
 def parts_of(output: Any) -> dict[Any, Any]:
@@ -257,7 +321,7 @@ def _location_scale(kind: Callable[..., L.Likelihood]) -> Callable[[Any, Tensor]
         scale = _fixed(base.scale, z)
         if scale is not None:
             return kind(scale), lambda output: output.loc
-        return kind(None), lambda output: (output.loc, output.scale.log())
+        return kind("log_scale"), lambda output: (output.loc, output.scale.log())
 
     return make
 
@@ -289,10 +353,10 @@ def _mixture(base: Any, z: Tensor) -> _Taken | None:
     parts = base.component_distribution
     kind: Any = None
     if type(parts) in (D.Normal, D.Laplace):
-        kind = L.Gaussian(None) if type(parts) is D.Normal else L.Laplace(None)
+        kind = L.Gaussian() if type(parts) is D.Normal else L.Laplace()
     elif type(parts) is D.StudentT:
         df = _fixed(parts.df, z)
-        kind = L.StudentT(float(df), None) if df is not None and df.dim() == 0 else None
+        kind = L.StudentT(float(df)) if df is not None and df.dim() == 0 else None
     if kind is None:
         return None
 

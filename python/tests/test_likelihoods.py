@@ -32,6 +32,12 @@ def pair(rows: int, scale: float, shift: float, log_scale: float) -> tuple[Tenso
     return first, normal(rows, *SHAPE, scale=0.3, shift=log_scale)
 
 
+def spread(rows: int, of: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
+    """Means, and a function of the log standard deviations."""
+    first, log_sd = pair(rows, 1, 0, -0.5)
+    return first, of(log_sd)
+
+
 def mixture_output(rows: int) -> Tensor:
     parts = [
         normal(rows, 4 * 2, 3, 3),
@@ -62,29 +68,36 @@ CASES: dict[str, tuple[Make, Callable[[int], L.Output]]] = {
     "gaussian": (lambda: L.Gaussian(0.7), lambda n: normal(n, *SHAPE)),
     "gaussian-learned": (lambda: L.Gaussian(0.7, learn=True), lambda n: normal(n, *SHAPE)),
     "gaussian-elementwise": (lambda: L.Gaussian(PER_PIXEL), lambda n: normal(n, *SHAPE)),
-    "gaussian-pair": (L.GaussianWithScale, lambda n: pair(n, 1, 0, -0.5)),
-    "gaussian-halves": (L.GaussianWithScale, lambda n: torch.cat(pair(n, 1, 0, -0.5), 1)),
+    "gaussian-pair": (lambda: L.Gaussian("log_sd"), lambda n: pair(n, 1, 0, -0.5)),
+    "gaussian-sd": (lambda: L.Gaussian(scale="sd"), lambda n: spread(n, torch.exp)),
+    "gaussian-halves": (
+        lambda: L.Gaussian(scale="log_var"),
+        lambda n: torch.cat(spread(n, lambda log_sd: 2 * log_sd), 1),
+    ),
     "laplace": (lambda: L.Laplace(0.5), lambda n: normal(n, *SHAPE)),
-    "laplace-pair": (lambda: L.Laplace(None), lambda n: pair(n, 1, 0, -0.5)),
+    "laplace-pair": (lambda: L.Laplace("log_scale"), lambda n: pair(n, 1, 0, -0.5)),
     "student-t": (lambda: L.StudentT(4.0, 0.5), lambda n: normal(n, *SHAPE)),
-    "student-t-pair": (lambda: L.StudentT(4.0, None), lambda n: pair(n, 1, 0, -0.5)),
+    "student-t-pair": (lambda: L.StudentT(4.0, "scale"), lambda n: spread(n, torch.exp)),
     "discretized-gaussian": (
         lambda: L.DiscretizedGaussian(0.1),
         lambda n: normal(n, *SHAPE, scale=0.3, shift=0.5),
     ),
-    "discretized-gaussian-pair": (L.DiscretizedGaussian, lambda n: pair(n, 0.3, 0.5, -2)),
+    "discretized-gaussian-pair": (
+        lambda: L.DiscretizedGaussian(scale="log_sd"),
+        lambda n: pair(n, 0.3, 0.5, -2),
+    ),
     "discretized-logistic": (
         lambda: L.DiscretizedLogistic(0.05, learn=True),
         lambda n: normal(n, *SHAPE, scale=0.3, shift=0.5),
     ),
     "discretized-logistic-halves": (
-        L.DiscretizedLogistic,
+        lambda: L.DiscretizedLogistic("log_scale"),
         lambda n: torch.cat(pair(n, 0.3, 0.5, -3), 1),
     ),
     "discretized-logistic-mixture": (lambda: L.DiscretizedLogisticMixture(4), mixture_output),
     "categorical": (L.Categorical, lambda n: normal(n, 256, *SHAPE)),
     "symbols": (lambda: L.Categorical(7), lambda n: normal(n, 7, *SHAPE)),
-    "mixture": (lambda: L.LocationScaleMixture(L.Gaussian(None)), normals),
+    "mixture": (lambda: L.LocationScaleMixture(L.Gaussian()), normals),
     "poisson": (L.Poisson, lambda n: normal(n, *SHAPE)),
     "negative-binomial": (lambda: L.NegativeBinomial(THETA), lambda n: normal(n, *SHAPE)),
     "negative-binomial-fixed": (
@@ -170,11 +183,12 @@ REFERENCES: dict[str, Callable[[Tensor, L.Output], Tensor]] = {
     "gaussian-learned": lambda x, o: D.Normal(o, 0.7).log_prob(x),
     "gaussian-elementwise": lambda x, o: D.Normal(o, PER_PIXEL.double()).log_prob(x),
     "gaussian-pair": lambda x, o: D.Normal(o[0], o[1].exp()).log_prob(x),
-    "gaussian-halves": lambda x, o: D.Normal(o[:, :2], o[:, 2:].exp()).log_prob(x),
+    "gaussian-sd": lambda x, o: D.Normal(*o).log_prob(x),
+    "gaussian-halves": lambda x, o: D.Normal(o[:, :2], (o[:, 2:] / 2).exp()).log_prob(x),
     "laplace": lambda x, o: D.Laplace(o, 0.5).log_prob(x),
     "laplace-pair": lambda x, o: D.Laplace(o[0], o[1].exp()).log_prob(x),
     "student-t": lambda x, o: D.StudentT(4.0, o, 0.5).log_prob(x),
-    "student-t-pair": lambda x, o: D.StudentT(4.0, o[0], o[1].exp()).log_prob(x),
+    "student-t-pair": lambda x, o: D.StudentT(4.0, *o).log_prob(x),
     "discretized-gaussian": lambda x, o: bins(D.Normal(o, 0.1).cdf, x),
     "discretized-gaussian-pair": lambda x, o: bins(D.Normal(o[0], o[1].exp()).cdf, x),
     "discretized-logistic": lambda x, o: bins(logistic_cdf(o, math.log(0.05)), x),
@@ -235,7 +249,7 @@ DENSITIES: dict[str, tuple[L.Likelihood, L.Output, float, float]] = {
     "continuous-bernoulli": (L.ContinuousBernoulli(), torch.tensor([[4.0]]), 0, 1),
     "continuous-bernoulli-flat": (L.ContinuousBernoulli(), torch.tensor([[1e-4]]), 0, 1),
     "gaussian": (L.Gaussian(0.7), torch.tensor([[0.3]]), -10, 10),
-    "gaussian-halves": (L.GaussianWithScale(), torch.tensor([[0.3, -1.0]]), -10, 10),
+    "gaussian-halves": (L.Gaussian(scale="log_sd"), torch.tensor([[0.3, -1.0]]), -10, 10),
     "laplace": (L.Laplace(0.5), torch.tensor([[0.0]]), -20, 20),
     "student-t": (L.StudentT(6.0, 0.5), torch.tensor([[0.3]]), -200, 200),
 }
@@ -323,7 +337,7 @@ def test_fisher_stand_in_of_narrow_and_wide_noise(kind: type, scale: float) -> N
 @pytest.mark.parametrize("mean", [-0.5, -0.05, 0.0, 0.02, 0.97, 1.0, 1.2])
 @pytest.mark.parametrize("scale", [0.003, 0.02, 0.1])
 def test_fisher_stand_in_at_the_ends_of_the_range(kind: type, mean: float, scale: float) -> None:
-    likelihood = kind(None).double()
+    likelihood = kind("log_scale").double()
     output = (torch.full((256, 1), mean).double(), torch.full((256, 1), math.log(scale)).double())
     leaves = [part.requires_grad_() for part in output]
     log_p = likelihood.log_prob(GRID.unsqueeze(1), tuple(leaves))
@@ -426,8 +440,11 @@ def extreme(name: str) -> tuple[list[L.Output], Tensor]:
     return [cast(item, torch.float64) for item in shifted], x
 
 
-# Probabilities far out: test_probabilities_that_a_sigmoid_rounds_are_finite.
-@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("-probs")])
+# Probabilities far out: test_probabilities_that_a_sigmoid_rounds_are_finite. Scales are positive.
+POSITIVE = ("-probs", "-sd", "student-t-pair")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith(POSITIVE)])
 def test_float32_is_stable_at_extremes(name: str) -> None:
     outputs, x = extreme(name)
     exact, single = case(name, 1)[0], case(name, 1, torch.float32)[0]
@@ -523,7 +540,7 @@ def test_learned_numbers_are_parameters_and_others_are_not() -> None:
 
 def test_specs_name_likelihoods() -> None:
     assert L.Gaussian(0.5).spec() == {"name": "gaussian", "scale": 0.5}
-    assert L.GaussianWithScale().spec() == {"name": "gaussian", "scale": "decoder"}
+    assert L.Gaussian(scale="sd").spec() == {"name": "gaussian", "scale": "decoder"}
     assert L.Bernoulli().spec() == L.Bernoulli(probs=False).spec() == {"name": "bernoulli"}
     assert L.ContinuousBernoulli(True).spec() == {"name": "continuous-bernoulli", "probs": True}
     assert L.StudentT(4, 0.5).spec() == {"name": "student-t", "scale": 0.5, "df": 4.0}

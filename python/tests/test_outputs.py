@@ -89,7 +89,7 @@ SAME = {
     "normal-with-scale": (
         lambda z: D.Independent(D.Normal(ONE(z), TWO(z).exp()), 1),
         lambda z: (ONE(z), TWO(z)),
-        crais.GaussianWithScale(),
+        crais.Gaussian(scale="log_sd"),
     ),
     "laplace": (lambda z: D.Laplace(ONE(z), 0.5), ONE, crais.Laplace(0.5)),
     "student-t": (lambda z: D.StudentT(5.0, ONE(z), 0.5), ONE, crais.StudentT(5.0, 0.5)),
@@ -166,14 +166,44 @@ def test_a_scale_that_depends_on_z_is_not_fixed():
     x = draws(distribution)
     wanted = crais.evaluate(
         decoder=lambda z: (ONE(z), distribution(z).scale.log()), images=x,
-        likelihood=crais.GaussianWithScale(), **CHEAP,
+        likelihood=crais.Gaussian(scale="log_sd"), **CHEAP,
     )  # fmt: skip
     same(crais.evaluate(decoder=distribution, images=x, **CHEAP), wanted)
+
+
+LOG_SD = lambda z: TWO(z) - 1
+WAYS = {
+    "sd": (lambda z: (ONE(z), LOG_SD(z).exp()), crais.Gaussian(scale="sd")),
+    "log_var": (lambda z: (ONE(z), 2 * LOG_SD(z)), crais.Gaussian(scale="log_var")),
+    "halves": (lambda z: torch.cat([ONE(z), LOG_SD(z)], 1), crais.Gaussian(scale="log_sd")),
+    "mu, logvar": (lambda z: {"mu": ONE(z), "logvar": 2 * LOG_SD(z)}, crais.Gaussian()),
+    "sigma": (lambda z: {"z": z, "mean": ONE(z), "sigma": LOG_SD(z).exp()}, crais.Gaussian()),
+    "an object": (lambda z: SimpleNamespace(loc=ONE(z), var=(2 * LOG_SD(z)).exp()), crais.Gaussian()),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_name_says_what_gives_the_scale(way):
+    decoder, likelihood = WAYS[way]
+    x = draws(lambda z: D.Normal(ONE(z), LOG_SD(z).exp()))
+    options = CHEAP | {"base": "laplace", "images": x}
+    wanted = crais.evaluate(
+        decoder=lambda z: (ONE(z), LOG_SD(z)), likelihood=crais.Gaussian("log_sd"), **options
+    )
+    same(crais.evaluate(decoder=decoder, likelihood=likelihood, **options), wanted)
 
 
 @pytest.mark.parametrize(
     ("decoder", "likelihood", "words"),
     [
+        (lambda z: (ONE(z), TWO(z)), crais.Gaussian(), "second one is.*'sd' or 'log_sd' or 'log_var'"),
+        (lambda z: torch.cat([ONE(z), TWO(z)], 1), crais.Gaussian(), "second half is"),
+        (lambda z: (ONE(z), TWO(z)), crais.DiscretizedLogistic(), "'scale' or 'log_scale'"),
+        (lambda z: (ONE(z), TWO(z)), crais.Gaussian(scale="sd"), "must be positive"),
+        (lambda z: (ONE(z), 9 + TWO(z).exp()), crais.Gaussian(scale="log_sd"), "no logarithm"),
+        (lambda z: {"mu": ONE(z), "logvar": TWO(z)}, crais.Gaussian(0.5), "scale of its own"),
+        (lambda z: {"mu": ONE(z), "std": TWO(z)}, crais.Laplace(), "Laplace is .*not 'std'"),
+        (lambda z: {"a": ONE(z), "std": TWO(z)}, crais.Gaussian(), "location of 'std'"),
         (ONE, None, "the model has no likelihood"),
         (lambda z: D.Normal(ONE(z), 0.5), crais.Bernoulli(), r"Normal \[2, 10\], and the likelihood"),
         (lambda z: {"a": ONE(z), "b": ONE(z)}, crais.Bernoulli(), r"a dict of a \[2, 10\], b \[2, 10\]"),
