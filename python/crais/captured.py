@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import functools
+import hashlib
 import inspect
 import types
 from collections.abc import Callable, Iterable, Iterator
@@ -193,10 +194,42 @@ def in_eval_mode(modules: Iterable[torch.nn.Module]) -> Iterator[None]:
             inner.training = mode
 
 
-def check_modes(parts: Iterable[Any]) -> None:
-    """Modules that behave otherwise in training are named here; `check_rows` finds the rest."""
+def check_modes(parts: Iterable[Any]) -> Callable[[], None]:
+    """Modules that behave otherwise in training are named here; `check_rows` finds the rest.
+
+    Returns a check that none has gone to training mode since. Both raise UsageError.
+    """
+    in_eval = []
     for owner in modules_of(parts):
         for name, module in owner.named_modules():
             kind = type(module).__name__
             if module.training and ("BatchNorm" in kind or "Dropout" in kind):
                 raise UsageError(f"{name or kind} ({kind}) is in training mode: call .eval()")
+            if not module.training:
+                in_eval.append((name or kind, module))
+
+    def check() -> None:
+        for name, module in in_eval:
+            if module.training:
+                raise UsageError(
+                    f"{name} went to training mode while it was evaluated: the estimates may mix "
+                    "two models; call .train() after the run"
+                )
+
+    return check
+
+
+def digest_of(functions: Iterable[Any], values: Iterable[Tensor]) -> str:
+    """What tells functions apart: their sources, where there are files, and values that they have."""
+    source, numbers = hashlib.sha256(), hashlib.sha256()
+    for function in functions:
+        function = inspect.unwrap(function)
+        while isinstance(function, functools.partial):
+            function = function.func
+        if not inspect.isroutine(function):  # of a class, `inspect` parses the whole file
+            function = getattr(function, "forward", getattr(type(function), "__call__", None))
+        with contextlib.suppress(OSError, TypeError):
+            source.update(inspect.getsource(function).encode())
+    for value in values:
+        numbers.update(value.detach().cpu().contiguous().numpy().tobytes())
+    return f"source {source.hexdigest()[:16]}, values {numbers.hexdigest()[:16]}"

@@ -28,6 +28,7 @@ from crais.likelihoods import Likelihood
 from crais.outputs import Distribution, OfDecoder, adapted
 from crais.priors import Hierarchical, Prior, StandardNormal
 from crais.priors import adapted as adapted_prior
+from crais.random_state import OwnNumbers
 
 FORMAT_VERSION = 1
 VALUE_TOLERANCE = 1e-4  # relative, of two ways to compute a model
@@ -97,7 +98,7 @@ class CapturedModel:
         self._data = data.reshape(-1, *shape) if likelihood is None and data is not None else None
         self.parts = [decoder, self.likelihood, self.prior, encoder, log_joint]
         self.warnings: list[str] = []  # why numbers may not mean what one thinks, of `checks`
-        check_modes(self.parts)
+        self.check_modes = check_modes(self.parts)
 
     def in_eval_mode(self) -> AbstractContextManager[None]:
         """Keeps prior and likelihood in eval mode: users forget these, and it changes no value."""
@@ -182,9 +183,12 @@ class CapturedModel:
             "u": lambda rows: (torch.rand(rows, self.num_uniforms(), dtype=torch.float32),),
             "y": self.draw_y,
         }
-        return lambda rows: tuple(
-            one.to(self.device) for name in _INPUTS[key] for one in draws[name](rows)
-        )
+
+        def inputs(rows: int) -> tuple[Tensor, ...]:
+            with OwnNumbers(rows):
+                return tuple(one.to(self.device) for name in _INPUTS[key] for one in draws[name](rows))
+
+        return inputs
 
     # Numbers are drawn on the CPU, so that they are the same on every device.
 

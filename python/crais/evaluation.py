@@ -6,17 +6,19 @@ import contextlib
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from crais import native, random_state
+from crais import native
 from crais.captured import (
     Function,
     bare,
     check_modes,
     device_of,
+    digest_of,
     in_float32,
     other_dtype,
     required_arguments,
@@ -37,6 +39,7 @@ from crais.loading import refuse_hub
 from crais.models import InMemory, in_memory
 from crais.priors import Prior
 from crais.priors import adapted as adapted_prior
+from crais.random_state import OwnNumbers
 from crais.reentry import keeps_state
 from crais.results import Result
 
@@ -316,9 +319,8 @@ def log_normalizer(
                 raise UsageError(f"{name} is for a function; {target} has its own")
         return _log_normalizer(target, None, options, progress)
     device = device_of([target], [value_and_grad, prior_transform])
-    check_modes([target, prior_transform])
-    with native.as_before(device):
-        random_state.begin(device)
+    check_still_eval = check_modes([target, prior_transform])
+    with native.as_before(device), OwnNumbers():
         density = density_of(
             target,
             dim=dim,
@@ -331,7 +333,8 @@ def log_normalizer(
         options["dtype"] = str(density.dtype).removeprefix("torch.")
     options = {"device": str(device), **options}
     starts = None if starts is None else _starts_of(starts, density, options)
-    return _log_normalizer(density, starts, options, progress)
+    sources = [target, prior_transform, value_and_grad]
+    return _log_normalizer(density, starts, options, progress, sources, check_still_eval)
 
 
 def _log_normalizer(
@@ -339,10 +342,16 @@ def _log_normalizer(
     starts: Tensor | None,
     options: dict[str, Any],
     progress: bool,
+    sources: Sequence[Any] = (),
+    check_modes: Callable[[], None] = lambda: None,
 ) -> Result:
-    """The result for a target's name, or for a density on the device that `options` names."""
+    """The result for a target's name, or for a density on the device that `options` names.
+
+    `sources` are the user's functions in it.
+    """
     functions: dict[str, Function] = {}
-    device, dim, name, check = torch.device("cpu"), 0, str(target), None
+    device, dim, name, identity = torch.device("cpu"), 0, str(target), ""
+    check: Callable[[], None] | None = None
     notes: list[str] = []
     doubts: list[tuple[str, str]] = []
     is_single = False
@@ -351,16 +360,23 @@ def _log_normalizer(
         doubts, is_single = target.doubts, target.is_single
         name = target.name if target.name.isidentifier() else "function"
         functions = {"log_density": _density(target.log_density)}
-        check, is_alone = _examined(functions["log_density"], dim, device, options)
-        if is_alone:
+        found = _examined(functions["log_density"], dim, device, options)
+        identity = digest_of(sources, found.values)
+        if found.is_alone:
             _call_alone(options)
+
+        def check_both() -> None:
+            check_modes()
+            found.check()
+
+        check = check_both
     arguments = [name, *native.arguments(options)]
     density = target if isinstance(target, Density) else None
     try:
         report, run = native.call(
             "estimate-logz",
             lambda run: native.extension().log_normalizer(
-                arguments, run, dim, starts, notes, doubts, is_single
+                arguments, run, dim, starts, notes, doubts, is_single, identity
             ),
             functions,
             progress=progress,
@@ -554,13 +570,22 @@ def _density(function: Function) -> Function:
     return log_density
 
 
+@dataclass
+class _Examined:
+    """What a look at a density has found."""
+
+    check: Callable[[], None]  # for the end of the run: is it what it was?
+    is_alone: bool  # one thread alone may call it
+    values: list[Tensor]  # at points where it is finite, which tell it from others
+
+
 def _examined(
     density: Function, dim: int, device: torch.device, options: dict[str, Any]
-) -> tuple[Callable[[], None] | None, bool]:
-    """A check for the end of the run, and whether one thread alone may call the density.
+) -> _Examined:
+    """Looks at a density before the run, at points around 0.
 
-    Raises UsageError where it grows without bound, or a row's value is not its own. There is no
-    check where the density is not there at points around 0: the run will say why.
+    Raises UsageError where it grows without bound, or a row's value is not its own. Nothing is
+    checked where the density is not there at the points: the run will say why.
     """
     dtype = torch.float32 if str(options.get("dtype")) == "float32" else torch.float64
 
@@ -570,11 +595,11 @@ def _examined(
     def joint(z: Tensor) -> tuple[Tensor, Tensor]:
         return with_gradient(density, z)
 
-    with native.as_before(device):
-        random_state.begin(device)
+    found = _Examined(lambda: None, False, [])
+    with native.as_before(device), OwnNumbers():
         torch.set_num_threads(1)
         check_bounded(density, points(8), "the log density")
-        is_alone = str(options.get("threads")) != "1" and keeps_state(
+        found.is_alone = str(options.get("threads")) != "1" and keeps_state(
             {"": joint}, lambda _, rows: (points(rows),)
         )
         z = points(4)
@@ -582,17 +607,22 @@ def _examined(
             value, grad = joint(z)
             z = z[torch.isfinite(value) & torch.isfinite(grad).all(1)]
             value = joint(z)[0] if len(z) > 0 else value
+            found.values = [value]
+            for scale in (1.0, 0.1, 10.0, 0.01) if len(z) < 4 else ():
+                values = density(scale * points(64)).detach()
+                found.values.append(values[torch.isfinite(values)])
         except Exception:
-            return None, is_alone
+            return found
         if len(z) == 0:
-            return None, is_alone
+            return found
         check_rows(joint, [z], "log density")
 
     def check() -> None:
         torch.set_num_threads(1)
         check_unchanged(joint, [z], value, "log density")
 
-    return check, is_alone
+    found.check = check
+    return found
 
 
 evaluate.__doc__ = (evaluate.__doc__ or "") + native.options("eval-loglik")

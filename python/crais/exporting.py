@@ -25,7 +25,6 @@ import torch
 from torch import Tensor
 from torch.utils.benchmark import Timer
 
-from crais import random_state
 from crais.captured import Function, modules_of, tensors_of
 from crais.errors import UsageError, first_line
 from crais.forces import processor_flags
@@ -45,6 +44,7 @@ from crais.layers import KnownModel
 from crais.likelihoods import Likelihood
 from crais.outputs import unvalidated
 from crais.priors import Prior
+from crais.random_state import OwnNumbers
 
 _EXTRA = "crais.safetensors"
 _TRACE_ROWS = (3, 5)  # batch sizes whose graphs must be the same
@@ -184,16 +184,17 @@ def export(
     if model.device.type not in ("cpu", "cuda"):
         raise ExportError(f"a model on {model.device} cannot be exported; move it to the CPU")
     notes: list[str] = []
-    with model.in_eval_mode(), random_state.kept(model.device):
-        random_state.begin(model.device)
-        model.check_shapes()
-        known = model.known_layers() if fused else None
-        functions = model.functions()
-        arrays = model.checks()
+    with model.in_eval_mode():
+        with OwnNumbers():
+            model.check_shapes()
+            known = model.known_layers() if fused else None
+            functions = model.functions()
+            arrays = model.checks()
         if known is not None and not computes(known, arrays):
             known = None
         if "simulate" not in functions:
-            pairs = model.pairs(simulate)
+            with OwnNumbers():
+                pairs = model.pairs(simulate)
             arrays |= pairs
             what = "a log_joint" if model.likelihood is None else "this prior or likelihood"
             notes.append(

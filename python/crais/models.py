@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crais import native, random_state
-from crais.captured import Function, device_of, other_dtype
+from crais import native
+from crais.captured import Function, device_of, digest_of, other_dtype
 from crais.encoders import adapted
 from crais.errors import RowShapeError, UsageError
 from crais.forces import MUCH_WORK, processor_has_bfloat16
@@ -26,6 +26,7 @@ from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood
 from crais.outputs import shape_of
 from crais.priors import Prior
+from crais.random_state import OwnNumbers
 from crais.reentry import keeps_state
 
 _ROWS = {"cpu": 64}  # of a call
@@ -73,8 +74,7 @@ def in_memory(
     likelihood = parts["likelihood"]
     device = device_of([decoder, encoder, parts["log_joint"]], [likelihood, prior, log_prior])
     sizes = None if latent is None else sizes_of(latent)
-    with native.as_before(device):
-        random_state.begin(device)
+    with native.as_before(device), OwnNumbers():
         torch.set_num_threads(1)  # little work, and the same bits everywhere
         y = () if labels is None else (labels[:1].to(device),)
         if not shapes:
@@ -108,7 +108,14 @@ def in_memory(
             arrays = model.checks(forces)
             if "simulate" not in functions:
                 arrays |= model.pairs(simulate)
+            encoded: tuple[Tensor, ...] = ()
+            if encoder is not None:
+                labels_of_check = (arrays["check.y"],) if "check.y" in arrays else ()
+                encoded = model.encode(arrays["check.x"], *labels_of_check)
+        model.check_modes()
         described = model.describe(functions, name)
+        sources = [decoder, encoder, parts["log_joint"], log_prior]
+        described["identity"] = digest_of(sources, encoded)
         described["batch"] = _ROWS.get(device.type, _ROWS_ELSEWHERE)
         known, is_alone = model.known_layers(), False
         if known is not None and computes(known, arrays):
@@ -122,6 +129,7 @@ def in_memory(
 
     def check() -> None:
         torch.set_num_threads(1)
+        model.check_modes()
         with model.in_eval_mode():
             check_unchanged(model.joint, inputs, value)
 

@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
-from crais import errors, random_state
+from crais import errors
 
 INSTALL = "pip install . in the folder of crais"
 
@@ -232,13 +232,9 @@ os.register_at_fork(after_in_child=_busy.clear)  # the other threads are not the
 
 @contextlib.contextmanager
 def as_before(device: torch.device) -> Iterator[None]:
-    """PyTorch's random state and modes are the same afterwards, whatever the model does to them."""
+    """PyTorch's modes are the same afterwards, whatever the model does to them."""
     threads = torch.get_num_threads()
-    with (
-        torch.inference_mode(False),
-        torch.autocast(device.type, enabled=False),
-        random_state.kept(device),
-    ):
+    with torch.inference_mode(False), torch.autocast(device.type, enabled=False):
         try:
             yield
         finally:

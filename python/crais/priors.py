@@ -12,6 +12,7 @@ from torch import distributions as D
 
 from crais.errors import UsageError
 from crais.outputs import plain as unwrapped
+from crais.random_state import OwnNumbers
 
 _DRAWS = 20_000
 
@@ -43,8 +44,7 @@ class Prior(nn.Module):
     @torch.no_grad()
     def moments(self, latent: int) -> tuple[Tensor, Tensor]:
         """Returns mean [D] and Cholesky factor [D, D] of the covariance, from 20,000 draws."""
-        with torch.random.fork_rng([]):
-            torch.manual_seed(0)
+        with OwnNumbers():
             z = self.draw(_DRAWS, latent)
         return z.mean(0), _cholesky(torch.cov(z.T).reshape(latent, latent))
 

@@ -1,37 +1,79 @@
-"""Random states: PyTorch's on the CPU and on a model's device (no other device's), and others'."""
+"""Random numbers of crais's own: those that a user draws, in any thread, stay what they were."""
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
+
+from crais.forces import EagerMode
 
 
-def kept(device: torch.device) -> AbstractContextManager[None]:
-    """Restores PyTorch's random state at the end, whatever is drawn in between."""
-    devices = [] if device.type == "cpu" else [device]
-    return torch.random.fork_rng(devices, device_type=device.type)
+class OwnNumbers(EagerMode):
+    """What this thread draws by PyTorch's global generators comes from generators of this object.
+
+    It is then a function of the seed, whatever other threads draw, and the global generators stay
+    as they are. PyTorch's distributions take no generator, so it is given to them from below.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        super().__init__()
+        self._seed = seed
+        self._generators: dict[torch.device, torch.Generator] = {}
+
+    def __torch_dispatch__(
+        self, function: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        fill = _FILLS.get(function)
+        if fill is not None:
+            like = {name: value for name, value in kwargs.items() if value is not None}
+            empty = torch.empty_like(args[0], **like)
+            return fill(empty, generator=self._on(empty.device))
+        drawing = _taking_generator(function)
+        if drawing is None or kwargs.get("generator") is not None:
+            return function(*args, **kwargs)
+        tensor = next((one for one in args if isinstance(one, Tensor)), None)
+        device = kwargs.get("device") if tensor is None else tensor.device
+        return drawing(*args, **{**kwargs, "generator": self._on(torch.device(device or "cpu"))})
+
+    def _on(self, device: torch.device) -> torch.Generator:
+        if device not in self._generators:
+            self._generators[device] = torch.Generator(device).manual_seed(self._seed)
+        return self._generators[device]
+
+
+_FILLS = {
+    torch.ops.aten.rand_like.default: torch.ops.aten.uniform_.default,
+    torch.ops.aten.randn_like.default: torch.ops.aten.normal_.default,
+}
+
+
+@functools.cache
+def _taking_generator(function: Any) -> Any:
+    """The overload of an operation of PyTorch's that takes a generator; None where it draws nothing."""
+    if any(one.name == "generator" for one in function._schema.arguments):
+        return function
+    name = function._schema.overload_name
+    return getattr(function.overloadpacket, f"{name}_generator" if name else "generator", None)
 
 
 @contextmanager
 def all_kept(device: torch.device) -> Iterator[None]:
-    """Restores the states of Python's and NumPy's global generators too."""
+    """Restores PyTorch's random state on the CPU and on the device, Python's and NumPy's.
+
+    For a training alone: threads that draw meanwhile get the same numbers twice.
+    """
     python, numpy = random.getstate(), np.random.get_state()
     try:
-        with kept(device):
+        with torch.random.fork_rng([] if device.type == "cpu" else [device], device_type=device.type):
             yield
     finally:
         random.setstate(python)
         np.random.set_state(numpy)
-
-
-def begin(device: torch.device, seed: int = 0) -> None:
-    """Seeds PyTorch, so that what is drawn from now on is a function of the seed."""
-    torch.default_generator.manual_seed(seed)
-    if device.type != "cpu":
-        module = torch.get_device_module(device)
-        with module.device(device):
-            module.manual_seed(seed)

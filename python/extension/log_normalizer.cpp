@@ -25,12 +25,12 @@ std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim,
 
 /// `dim` 0: the target is a registered one, which the arguments name. `notes` say what was made of
 /// a function, `doubts` (what, remedy) why its results are not to be trusted; `is_single`: it
-/// computes in float32.
+/// computes in float32. `identity` tells the function from others.
 RunReport run_log_normalizer(const std::vector<std::string>& arguments, const py::object& run,
                              int64_t dim, const std::optional<at::Tensor>& starts,
                              const std::vector<std::string>& notes,
                              const std::vector<std::pair<std::string, std::string>>& doubts,
-                             bool is_single) {
+                             bool is_single, const std::string& identity) {
   PythonObserver observer(run, "log Z");
   return stoppable(run, [&] {
     const Released released;
@@ -41,6 +41,7 @@ RunReport run_log_normalizer(const std::vector<std::string>& arguments, const py
     for (const auto& [what, remedy] : doubts)
       settings.doubts.push_back({Doubt::kDensity, "density", what, remedy});
     settings.is_single = is_single;
+    settings.identity = identity;
     return run_logz(settings,
                     dim > 0 ? target_of(run, dim, starts, settings) : named_target(settings),
                     observer);

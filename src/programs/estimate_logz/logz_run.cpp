@@ -31,11 +31,13 @@ void require_exact_draws(const Target& target, const LogzSettings& settings) {
 /// The settings that determine the results. A value of the density represents the files that the
 /// target has read.
 json run_record(const LogzSettings& settings, const Target& target) {
-  return {{"program", "estimate-logz"},
-          {"target", settings.target},
-          {"dim", target.dim()},
-          {"log_density", json_number(probe(*target.slice(0, 1)))},
-          {"settings", deciding_settings(settings)}};
+  json record = {{"program", "estimate-logz"},
+                 {"target", settings.target},
+                 {"dim", target.dim()},
+                 {"log_density", json_number(probe(*target.slice(0, 1)))},
+                 {"settings", deciding_settings(settings)}};
+  if (!settings.identity.empty()) record["function"] = settings.identity;
+  return record;
 }
 
 /// Keeps particles, if methods and options allow it, for callers that ask for samples and for the

@@ -19,6 +19,7 @@ struct LogzSettings : RunSettings {
   bool wants_samples = false;      // the caller reads particles from the report
   std::vector<std::string> notes;  // remarks on a target that is a function
   std::vector<DoubtEntry> doubts;  // of that function
+  std::string identity;            // tells that function from others
   bool is_single = false;          // it computes in float32, whatever dtype z has
 };
 
