@@ -16,37 +16,37 @@ from crais.forces import EagerMode
 
 
 class OwnNumbers(EagerMode):
-    """What this thread draws by PyTorch's global generators comes from generators of this object.
+    """What this thread draws by PyTorch's global generators comes from a generator of this object.
 
     It is then a function of the seed, whatever other threads draw, and the global generators stay
     as they are. PyTorch's distributions take no generator, so it is given to them from below.
+    Numbers are drawn on the CPU, so that they are the same on every device.
     """
 
     def __init__(self, seed: int = 0) -> None:
         super().__init__()
-        self._seed = seed
-        self._generators: dict[torch.device, torch.Generator] = {}
+        self._generator = torch.Generator().manual_seed(seed)
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
         fill = _FILLS.get(function)
-        if fill is not None:
-            like = {name: value for name, value in kwargs.items() if value is not None}
-            empty = torch.empty_like(args[0], **like)
-            return fill(empty, generator=self._on(empty.device))
-        drawing = _taking_generator(function)
+        drawing = fill or _taking_generator(function)
         if drawing is None or kwargs.get("generator") is not None:
             return function(*args, **kwargs)
         tensor = next((one for one in args if isinstance(one, Tensor)), None)
-        device = kwargs.get("device") if tensor is None else tensor.device
-        return drawing(*args, **{**kwargs, "generator": self._on(torch.device(device or "cpu"))})
-
-    def _on(self, device: torch.device) -> torch.Generator:
-        if device not in self._generators:
-            self._generators[device] = torch.Generator(device).manual_seed(self._seed)
-        return self._generators[device]
+        device = tensor.device if tensor is not None else kwargs.get("device")
+        device = kwargs.get("device") or device or torch.device("cpu")
+        here = [one.cpu() if isinstance(one, Tensor) else one for one in args]
+        if "device" in kwargs:
+            kwargs = {**kwargs, "device": torch.device("cpu")}
+        if fill is not None:
+            here, kwargs = [torch.empty_like(here[0], **kwargs)], {}
+        drawn = drawing(*here, **{**kwargs, "generator": self._generator})
+        if function._schema.is_mutable and tensor is not None:
+            return tensor if here[0] is tensor else tensor.copy_(drawn)
+        return drawn.to(device)
 
 
 _FILLS = {
