@@ -106,7 +106,7 @@ struct Planned {
 
   const VariantResult& best() const {
     static const VariantResult none;
-    return results.empty() || choice.chosen == Choice::kNone ? none : results[choice.chosen];
+    return choice.chosen == Choice::kNone ? none : results[choice.chosen];
   }
   /// What its errors are of; undefined if nothing tells it. References are long runs; of several,
   /// each image's values are averaged by precision.
@@ -332,7 +332,7 @@ void Runner::plan(Planned& row) {
   if (!values.has("flags")) values.add({{"flags", "{matched}"}});
   row.family.clear();
   for (const json& setting :
-       entries_of(values.has("settings") ? values.at("settings") : json{json::object()})) {
+       entries_of(values.has("settings") ? values.at("settings") : json::array({json::object()}))) {
     Bindings one = values;
     one.add(setting.is_object() ? setting : json{{"setting", setting}});
     one.add({{"setting", one.text_of("setting")}});
