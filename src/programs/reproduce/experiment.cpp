@@ -105,8 +105,8 @@ struct Planned {
   Choice choice = {};
 
   const VariantResult& best() const {
-    static const VariantResult none;
-    return choice.chosen == Choice::kNone ? none : results[choice.chosen];
+    static const VariantResult kEmpty;
+    return choice.chosen == Choice::kNone ? kEmpty : results[choice.chosen];
   }
   /// What its errors are of; undefined if nothing tells it. References are long runs; of several,
   /// each image's values are averaged by precision.

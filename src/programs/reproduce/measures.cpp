@@ -129,7 +129,7 @@ Measures measures_of(const VariantResult& result, const Comparison& with) {
 
 Choice choose(const std::vector<at::Tensor>& values, int64_t choosing, double truth) {
   Choice choice;
-  double highest = -INFINITY, least = INFINITY;
+  double highest = -HUGE_VAL, least = HUGE_VAL;
   for (size_t i = 0; i < values.size(); ++i) {
     const double mean = values[i].slice(0, 0, choosing).mean().item<double>();
     if (mean > highest) {

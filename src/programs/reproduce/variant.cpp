@@ -72,9 +72,9 @@ VariantResult result_of(const std::vector<json>& cells) {
   if (!r.failed.empty()) return r;
   const json& first = cells.front();
   for (const auto& [name, values] : first.at("columns").items()) {
-    std::vector<at::Tensor> rows;
-    for (const json& cell : cells)
-      rows.push_back(at::tensor(doubles(cell.at("columns").at(name)), at::kDouble));
+    std::vector<at::Tensor> rows(cells.size());
+    for (size_t i = 0; i < cells.size(); ++i)
+      rows[i] = at::tensor(doubles(cells[i].at("columns").at(name)), at::kDouble);
     for (const at::Tensor& row : rows)
       if (row.numel() != static_cast<int64_t>(first["columns"].at("log_normalizer").size()))
         throw data_error("a cell has another number of values in '" + name + "'");
