@@ -23,6 +23,28 @@ from crais.particles import Particles, flattened, to_arviz
 Array = NDArray[Any]
 
 
+class Control:
+    """The control of a run: base and plan on images that the model draws itself, in nats.
+
+    Such an image comes with an exact draw of its posterior, from which a reversed chain gives an
+    upper bound; log p(x) lies between the bounds on average [Grosse, Ghahramani & Adams 2015].
+
+    lower, upper   means of the bounds; gap is their difference, se its standard error
+    stated         the gap that the errors and the bias of the run explain
+    images         how many there are; of missed ones errors do not explain the gap
+    """
+
+    def __init__(self, control: dict[str, Any]) -> None:
+        self.images: int = control["images"]
+        self.missed: int = control["missed"]
+        self.lower, self.upper, self.gap, self.se, self.stated = (
+            _number(control[name]) for name in ("lower", "upper", "gap", "gap_std_error", "stated")
+        )
+
+    def __repr__(self) -> str:
+        return f"Control(gap={self.gap:.4g}, se={self.se:.2g}, images={self.images}, missed={self.missed})"
+
+
 class Result:
     """Estimates of log p(x) of images, or of log Z of a density, in nats, with their errors.
 
@@ -36,6 +58,8 @@ class Result:
         bias       its expected bias, at most 0; NaN where unknown
         ess        effective fraction of the chains, in (0, 1]
         lower, upper, gap     of certificates (method="bidirectional"); else NaN
+
+    control: what the run makes of images that the model draws, a `Control`; None where it has none.
 
     flagged: True where the result as a whole is not to be trusted; `reasons` say why, and what
     would mend it.
@@ -80,6 +104,9 @@ class Result:
         self.upper = _number(certificate.get("upper"))
         self.lower = self.mean if certificate else math.nan
         self.gap = _number(certificate.get("gap"))
+
+        control = self.summary.get("control", {})
+        self.control = None if "gap" not in control else Control(control)
 
         self.reasons: list[str] = [f"{r['what']} ({r['remedy']})" for r in first.get("reasons", [])]
         self.flagged = bool(self.reasons)

@@ -26,6 +26,7 @@ enum class Purpose : uint64_t {
   kChains = 13,
   kWitness = 14,
   kRound = 15,
+  kControl = 16,
 };
 
 /// One step of SplitMix64: a bijective mix of 64 bits.              [Steele, Lea & Flood 2014]

@@ -102,6 +102,7 @@ struct ChunkResult {
   std::vector<Round> rounds;
   std::optional<double> barrier;
   bool is_cut = false;  // a round stands for an estimate that was stopped; never in files
+  bool is_control = false;  // of the control; its number says so in files
 };
 
 /// The number of chains of each problem for a given error of the mean: in proportion to the spread

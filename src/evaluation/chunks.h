@@ -9,14 +9,22 @@
 
 namespace crais {
 
-/// The division of problems into units of work.
+/// The division of problems into units of work. Chunks of the run's control follow the others.
 struct Chunks {
   int64_t problems = 0;
   int64_t size = 1;
+  int64_t control = 0;  // problems of the control
 
-  int64_t count() const { return (problems + size - 1) / size; }
-  int64_t begin(int64_t chunk) const { return chunk * size; }
-  int64_t end(int64_t chunk) const { return std::min(problems, (chunk + 1) * size); }
+  int64_t count() const { return first_control() + (control + size - 1) / size; }
+  int64_t first_control() const { return (problems + size - 1) / size; }
+  bool is_control(int64_t chunk) const { return chunk >= first_control(); }
+  /// The problems of a chunk, among those of its kind.
+  int64_t begin(int64_t chunk) const {
+    return (is_control(chunk) ? chunk - first_control() : chunk) * size;
+  }
+  int64_t end(int64_t chunk) const {
+    return std::min(is_control(chunk) ? control : problems, begin(chunk) + size);
+  }
 };
 
 /// The name of a chunk in its file name: "000012" for chunk 12.

@@ -152,7 +152,15 @@ const DoubtEntry& entry_of(Doubt doubt) {
       {Doubt::kTail, "tail",
        "the weights of a replicate may have no variance: its error is above 0.5 nats, and Z may be "
        "infinite",
-       "look for a pole of the density or a tail that its base lacks, and give another `base`"}};
+       "look for a pole of the density or a tail that its base lacks, and give another `base`"},
+      {Doubt::kControl, "control",
+       "on images that the model draws, an upper bound of log p(x) is higher than the estimate by "
+       "more than errors and bias explain: chains miss a part of the posterior",
+       "raise `budget`, or try the `base` modes or prior; the estimate stays a lower bound"},
+      {Doubt::kHarder, "harder",
+       "these images are clearly harder than those that the model draws, so the control says "
+       "little of them",
+       "raise `budget` until their errors are alike"}};
   return *std::find_if(kAll.begin(), kAll.end(),
                        [&](const DoubtEntry& entry) { return entry.doubt == doubt; });
 }

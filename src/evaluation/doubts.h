@@ -20,7 +20,9 @@ enum class Doubt {
   kSettled,      // settled particles reach places where chains have not been
   kUndefined,    // NaN or +inf
   kTail,         // the weights of a replicate may have no variance
-  kDensity       // what a caller says of the density
+  kDensity,      // what a caller says of the density
+  kControl,      // of a run on images: the bounds of its control are apart
+  kHarder        // its images are clearly harder than those of its control
 };
 
 /// A doubt's name in files, its text and its remedy.

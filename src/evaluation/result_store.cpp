@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/spec.h"
+#include "evaluation/control.h"
 #include "evaluation/result_json.h"
 #include "io/json.h"
 #include "kernels/fused_decoder.h"
@@ -49,23 +50,26 @@ json read_sealed(const fs::path& path, const std::string& fingerprint) {
 void check_chunk(const ChunkResult& result, const RunShape& expected, const std::string& source) {
   const Chunks& chunks = expected.chunks;
   const int64_t c = result.chunk;
-  const bool is_one = c < chunks.count();
+  const bool is_one = c < chunks.count(), is_control = is_one && chunks.is_control(c);
   const int64_t begin = is_one ? chunks.begin(c) : 0, end = is_one ? chunks.end(c) : 0;
   if (static_cast<int64_t>(result.indices.size()) != end - begin)
     throw data_error(source + ": is not chunk " + std::to_string(c) + " of " +
                      std::to_string(chunks.problems) + " problems in chunks of " +
                      std::to_string(chunks.size));
-  if (!expected.indices.empty() &&
+  if (!expected.indices.empty() && !is_control &&
       !std::equal(result.indices.begin(), result.indices.end(), expected.indices.begin() + begin))
     throw data_error(source + ": holds other problems than chunk " + std::to_string(c) +
                      " of this run");
-  const auto count = static_cast<int64_t>(expected.methods.size());
-  bool same = static_cast<int64_t>(result.runs.size()) == count * expected.repeats;
+  const std::vector<std::string> methods =
+      is_control ? std::vector<std::string>{kControlMethod} : expected.methods;
+  const int64_t repeats = is_control ? 1 : expected.repeats;
+  const auto count = static_cast<int64_t>(methods.size());
+  bool same = static_cast<int64_t>(result.runs.size()) == count * repeats;
   for (size_t i = 0; same && i < result.runs.size(); ++i)
-    same = result.runs[i].method == expected.methods[i % expected.methods.size()];
+    same = result.runs[i].method == methods[i % methods.size()];
   if (!same)
-    throw data_error(source + ": does not hold " + std::to_string(expected.repeats) +
-                     " repeats of " + join(expected.methods) + ", as the run has");
+    throw data_error(source + ": does not hold " + std::to_string(repeats) + " repeats of " +
+                     join(methods) + ", as the run has");
 }
 
 constexpr const char* kBfloat16 = "bfloat16";  // the forces of a state

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "evaluation/chunk_memory.h"
+#include "evaluation/control.h"
 #include "evaluation/result_store.h"
 #include "util/error.h"
 #include "util/parallel.h"
@@ -63,21 +64,28 @@ Progressed progressed(const RunResults& results, const Chunks& chunks, const Sha
     if (!shard.holds(c)) continue;
     const int64_t size = chunks.end(c) - chunks.begin(c);
     progress.total += size;
-    if (results.chunks.count(c) > 0) progress.done += size;
+    if (results.chunks.count(c) + results.control.count(c) > 0) progress.done += size;
   }
   return progress;
+}
+
+void separate_control(const Chunks& chunks, RunResults& results) {
+  const auto first = results.chunks.lower_bound(chunks.first_control());
+  results.control.insert(first, results.chunks.end());
+  results.chunks.erase(first, results.chunks.end());
 }
 
 RunResults run_problems(const ProblemSource& problems, const Estimator& estimator,
                         const RunOptions& options) {
   const c10::NoGradGuard no_grad;
   const OneThreadPerOperation one_thread;
-  const Chunks chunks{problems.count, estimator.options().chunk};
   const EstimateOptions& asked = estimator.options();
+  const Chunks chunks = problems.chunks_of(asked.chunk);
   const RunShape shape{chunks, asked.methods, asked.repeats,
                        indices_of(problems, 0, problems.count)};
   RunResults results;
   if (options.store) results.chunks = options.store->read_chunks(shape);
+  for (auto& [c, chunk] : results.chunks) chunk.is_control = chunks.is_control(c);
   std::vector<int64_t> missing;
   for (int64_t c = 0; c < chunks.count(); ++c)
     if (options.shard.holds(c) && results.chunks.count(c) == 0) missing.push_back(c);
@@ -90,10 +98,13 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
   auto stored = options.store ? options.store->read_state() : std::nullopt;
   if (stored && missing.empty()) {
     results.state = std::move(*stored);
+    separate_control(chunks, results);
     return results;
   }
   const TunedEstimator tuned = ready(problems, estimator, options, std::move(stored));
   results.state = tuned.state();
+  const std::optional<TunedEstimator> of_control =
+      problems.control ? std::optional(control_of(tuned)) : std::nullopt;
   require_weights(tuned.num_chains(), std::min(chunks.size, problems.count),
                   asked.budget       ? "budget"
                   : asked.mean_error ? "max_evaluations"
@@ -104,16 +115,19 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
   const auto compute = [&](int64_t c) {
     const c10::NoGradGuard no_grad_here;
     const int64_t begin = chunks.begin(c), end = chunks.end(c);
+    const bool is_control = chunks.is_control(c);
+    const ProblemSource& source = is_control ? *problems.control : problems;
     ChunkResult result;
     try {
-      result = tuned.estimate(c, *problems.make(begin, end));
+      result = (is_control ? *of_control : tuned).estimate(c, *source.make(begin, end));
     } catch (const Error& error) {
       // Without an observer, the caller expects all chunks or an error.
       if (error.kind() != ErrorKind::kInterrupted || !options.observer) throw;
       stopped = true;
       return;
     }
-    result.indices = indices_of(problems, begin, end);
+    result.indices = indices_of(source, begin, end);
+    result.is_control = is_control;
     const std::lock_guard lock(mutex);
     if (result.is_cut) {
       if (!options.observer) throw Error(ErrorKind::kInterrupted, "stopped between rounds");
@@ -125,6 +139,7 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
   };
   const auto compute_missing = [&](int64_t i) { compute(missing[static_cast<size_t>(i)]); };
   parallel_for(static_cast<int64_t>(missing.size()), options.threads, compute_missing, stop);
+  separate_control(chunks, results);
   return results;
 }
 

@@ -21,6 +21,9 @@ struct ProblemSource {
   /// Makes the problems from `begin` to `end` - 1. Threads call it at the same time.
   std::function<std::shared_ptr<const Target>(int64_t begin, int64_t end)> make;
   std::vector<int64_t> indices = {};  // of problems in their data set; empty: 0, 1, ..., count - 1
+  std::shared_ptr<const ProblemSource> control = {};  // null: none; see evaluation/control.h
+
+  Chunks chunks_of(int64_t size) const { return {count, size, control ? control->count : 0}; }
 
   /// The problems of one target, which the source shares.
   static ProblemSource of(std::shared_ptr<const Target> target);
@@ -69,5 +72,8 @@ struct Progressed {
   int64_t done = 0, total = 0;
 };
 Progressed progressed(const RunResults& results, const Chunks& chunks, const Shard& shard);
+
+/// Moves the chunks of the control from `results.chunks` to `results.control`.
+void separate_control(const Chunks& chunks, RunResults& results);
 
 }  // namespace crais

@@ -157,7 +157,7 @@ std::optional<double> barrier_of(const RunResults& results) {
 
 std::string RunningMean::add(const ChunkResult& result) {
   for (const ChunkRun& run : result.runs) {
-    if (run.method != result.runs.front().method) continue;
+    if (result.is_control || run.method != result.runs.front().method) continue;
     for (size_t i = 0; i < run.log_normalizer.size(); ++i) {
       ++count_;
       sum_ += run.log_normalizer[i];
@@ -168,6 +168,7 @@ std::string RunningMean::add(const ChunkResult& result) {
   }
   const double mean = sum_ / count_;
   const double variance = std::max(0.0, sum_of_squares_ / count_ - mean * mean);
+  if (count_ == 0) return "";
   return label_ + " " + with_error(mean, std::sqrt(variance / count_)) + "  ESS " +
          fixed(ess_ / count_, 2) + (accept_ > 0 ? "  accept " + fixed(accept_ / count_, 2) : "");
 }

@@ -21,6 +21,7 @@ namespace crais {
 /// The finished part of a run, in the order of chunks.
 struct RunResults {
   std::map<int64_t, ChunkResult> chunks;
+  std::map<int64_t, ChunkResult> control;  // see evaluation/control.h
   TunedState state;
 };
 

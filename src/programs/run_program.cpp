@@ -108,7 +108,7 @@ RunReport run_in_folder(
     record = store->run();
   }
   const EstimateOptions& options = estimator.options();
-  const Chunks chunks{problems.count, options.chunk};
+  const Chunks chunks = problems.chunks_of(options.chunk);
   const int64_t threads = settings.device.is_cpu() ? resolve_threads(settings.threads) : 1;
   const Shard part = settings.part.value_or(shard);
   RunResults results =
@@ -130,7 +130,8 @@ RunReport run_in_folder(
     } else {
       results.chunks =
           store->read_chunks({chunks, options.methods, options.repeats, problems.indices});
-      progress = {problems.count, problems.count};
+      separate_control(chunks, results);
+      progress = progressed(results, chunks, {});
     }
   }
   if (progress.done == 0 || !report.elsewhere.empty()) {

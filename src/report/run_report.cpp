@@ -32,7 +32,8 @@ void save(const RunReport& report, const std::filesystem::path& folder,
           const StoreOptions& options) {
   const ResultStore store(folder, report.run, options);
   store.write_state(report.results.state);
-  for (const auto& [number, chunk] : report.results.chunks) store.write_chunk(chunk);
+  for (const auto* chunks : {&report.results.chunks, &report.results.control})
+    for (const auto& [number, chunk] : *chunks) store.write_chunk(chunk);
   write_files(report, folder);
 }
 

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <utility>
 
+#include "core/rng.h"
+#include "evaluation/control.h"
 #include "programs/eval_loglik/report.h"
 #include "programs/run_program.h"
 #include "report/pictures.h"
@@ -51,7 +53,7 @@ EvalRun::EvalRun(EvalSettings settings, EvalModel model, const std::optional<Arr
   if (!notice_.empty()) notice_ += "\n";
   warnings_ = found_warnings();
   for (const std::string& warning : warnings_) notice_ += "WARNING: " + warning + "\n";
-  chunks_ = {images_.size(), settings_.estimator.chunk};
+  chunks_ = {images_.size(), settings_.estimator.chunk, choose_control()};
   if (settings_.shard.count > chunks_.count())
     throw argument_error("--shard: there are only " + std::to_string(chunks_.count()) +
                          " chunks of --chunk " + std::to_string(chunks_.size) + " images");
@@ -61,6 +63,23 @@ EvalRun::EvalRun(EvalSettings settings, EvalModel model, const std::optional<Arr
         " needs --simulate N: its reverse chains start from an exact draw "
         "of the posterior, which only an image simulated from the model has. The gap on simulated "
         "images then certifies these settings for real ones");
+}
+
+int64_t EvalRun::choose_control() {
+  if (!estimator_.anneals())
+    no_control_ = "no method anneals";
+  else if (estimator_.needs_exact_draws())
+    no_control_ = "the method " + settings_.estimator.methods.front() + " is one itself";
+  else if (!settings_.estimator.resampling.empty())
+    no_control_ = "chains that resample do not run back";
+  else if (model_.num_draws() == 0)
+    no_control_ = "the model cannot draw images";
+  const int64_t asked = settings_.control.value_or(default_control(images_.size()));
+  if (no_control_.empty() && asked == 0) no_control_ = "`control` is 0";
+  if (no_control_.empty()) return std::min(asked, model_.num_draws());
+  if (settings_.control.value_or(0) > 0)
+    throw argument_error("--control: there is none, for " + no_control_ + "; leave it out");
+  return 0;
 }
 
 std::vector<std::string> EvalRun::found_warnings() const {
@@ -112,7 +131,9 @@ json EvalRun::record() const {
                    {"values", model_.description().num_values()},
                    {"quantity", quantity(model_.description())},
                    {"bits_offset", bits_offset(model_.description(), images_)},
-                   {"sha256", images_.digest}}}};
+                   {"sha256", images_.digest}}},
+                 {"control", {{"images", chunks_.control}}}};
+  if (!no_control_.empty()) record["control"]["none"] = no_control_;
   const auto [key, identity] = model_.record();
   record[key] = identity;
   if (!warnings_.empty()) record["warnings"] = warnings_;
@@ -147,8 +168,17 @@ std::shared_ptr<const Target> EvalRun::posterior_of(int64_t begin, int64_t end) 
 }
 
 ProblemSource EvalRun::problems() const {
-  return {images_.size(), [this](int64_t begin, int64_t end) { return posterior_of(begin, end); },
-          images_.indices};
+  ProblemSource all{images_.size(),
+                    [this](int64_t begin, int64_t end) { return posterior_of(begin, end); },
+                    images_.indices};
+  if (chunks_.control > 0)
+    all.control = std::make_shared<const ProblemSource>(
+        ProblemSource{chunks_.control, [this](int64_t begin, int64_t end) {
+                        const uint64_t seed = derive_seed(settings_.images.seed, Purpose::kControl);
+                        const LatentModel::Draws drawn = draws_of(model_, seed, begin, end);
+                        return model_.posterior(drawn.data, drawn.latents, drawn.labels);
+                      }});
+  return all;
 }
 
 std::string EvalRun::describe() const {
@@ -165,6 +195,9 @@ std::string EvalRun::describe() const {
   if (estimator_.learns())
     text << "Learning on the first " << with_commas(std::min(e.pilot_problems, images_.size()))
          << " images.\n";
+  text << "Control: "
+       << (chunks_.control > 0 ? std::to_string(chunks_.control) + " images that the model draws.\n"
+                               : "none, for " + no_control_ + ".\n");
   if (estimator_.anneals()) {
     text << "Annealing: schedule " << e.schedule << ", path " << e.path << ", kernel " << e.kernel
          << ", " << e.chains << " chains";

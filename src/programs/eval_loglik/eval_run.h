@@ -45,6 +45,8 @@ class EvalRun {
   std::string about_model() const;
   at::Tensor thumbnails_of_results(const RunResults& results) const;
   std::shared_ptr<const Target> posterior_of(int64_t begin, int64_t end) const;
+  /// The number of the control's images; 0 sets the reason, `no_control_`.
+  int64_t choose_control();
   ProblemSource problems() const;
 
   EvalSettings settings_;
@@ -53,6 +55,7 @@ class EvalRun {
   std::vector<std::string> warnings_;
   EvalImages images_;
   Estimator estimator_;
+  std::string no_control_;
   Chunks chunks_{};
 };
 

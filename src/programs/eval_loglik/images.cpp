@@ -58,21 +58,15 @@ EvalImages simulated_images(const ImageSettings& settings, int64_t count, const 
   require_memory(static_cast<double>(range.size()) *
                      static_cast<double>(described.num_values() + described.latent) * sizeof(float),
                  "--simulate: " + std::to_string(range.size()) + " images");
-  std::vector<at::Tensor> rows, latents, labels;
-  for (int64_t i = range.begin; i < range.end; ++i) {
-    const LatentModel::Draws draws = model.draw(settings.seed, i);
-    rows.push_back(draws.data);
-    latents.push_back(draws.latents);
-    if (draws.labels.defined()) labels.push_back(draws.labels);
-  }
+  const LatentModel::Draws draws = draws_of(model, settings.seed, range.begin, range.end);
   EvalImages images;
-  images.pixels = at::cat(rows);
+  images.pixels = draws.data;
   images.shape = described.data_shape;
-  images.latents = at::cat(latents);
-  if (!labels.empty()) images.labels = at::cat(labels);
+  images.latents = draws.latents;
+  images.labels = draws.labels;
   images.source = "simulated";
   images.binarisation = "none";
-  images.indices.resize(rows.size());
+  images.indices.resize(static_cast<size_t>(range.size()));
   std::iota(images.indices.begin(), images.indices.end(), range.begin);
   return images;
 }
@@ -265,6 +259,17 @@ EvalImages ready(EvalImages images, const ImageSettings& settings, const EvalMod
 }
 
 }  // namespace
+
+LatentModel::Draws draws_of(const EvalModel& model, uint64_t seed, int64_t begin, int64_t end) {
+  std::vector<at::Tensor> data, latents, labels;
+  for (int64_t i = begin; i < end; ++i) {
+    const LatentModel::Draws one = model.draw(seed, i);
+    data.push_back(one.data);
+    latents.push_back(one.latents);
+    if (one.labels.defined()) labels.push_back(one.labels);
+  }
+  return {at::cat(data), at::cat(latents), labels.empty() ? at::Tensor() : at::cat(labels)};
+}
 
 EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
                          const ArrayFile& given) {

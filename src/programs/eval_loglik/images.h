@@ -32,6 +32,9 @@ struct EvalImages {
   int64_t size() const { return pixels.defined() ? pixels.size(0) : 0; }
 };
 
+/// Draws `begin` to `end` - 1 of the model, float32 on the CPU.
+LatentModel::Draws draws_of(const EvalModel& model, uint64_t seed, int64_t begin, int64_t end);
+
 /// Chooses the images of the settings. Without --simulate, without --data-dir and without data it
 /// falls back to 100 simulated images; `notice` then says so and how to download MNIST. Throws
 /// Error: kNoInput that lists every searched path; kData if the images do not fit the model or its

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "evaluation/comparison.h"
+#include "evaluation/control.h"
 #include "io/json.h"
 #include "programs/eval_loglik/diagnose.h"
 #include "programs/eval_loglik/settings.h"
@@ -32,6 +33,38 @@ json to_json(const LikelihoodSummary& s) {
   object["monte_carlo_std_error"] = json_number(s.log_likelihood.monte_carlo_std_error);
   object["bits_per_dim"] = json_number(s.bits_per_dim);
   return object;
+}
+
+json to_json(const Control& c) {
+  const auto hardness = [](const Hardness& h) -> json {
+    return {{"ess", json_number(h.ess)}, {"std_error", json_number(h.std_error)}};
+  };
+  return {{"images", c.images},
+          {"lower", json_number(c.lower)},
+          {"upper", json_number(c.upper)},
+          {"gap", json_number(c.gap)},
+          {"gap_std_error", json_number(c.gap_std_error)},
+          {"stated", json_number(c.stated)},
+          {"missed", c.missed},
+          {"evaluations", c.evaluations},
+          {"simulated", hardness(c.simulated)},
+          {"real", hardness(c.real)}};
+}
+
+/// What the control says, in two sentences.
+std::string sentence_of_control(const std::optional<Control>& control, const json& summary) {
+  if (!control) {
+    const json none = summary.value("control", json::object()).value("none", json());
+    return none.is_string() ? "Control: none, for " + none.get<std::string>() + ".\n" : "";
+  }
+  const Control& c = *control;
+  return "Control: on " + with_commas(c.images) + " images that the model draws, log p(x) lies " +
+         "between " + fixed(c.lower, 3) + " and " + fixed(c.upper, 3) + " on average, a gap of " +
+         significant(c.gap, 2) + " +- " + significant(c.gap_std_error, 2) + " nats, for " +
+         with_commas(std::llround(c.evaluations / static_cast<double>(c.images))) +
+         " evaluations each. Medians there, and of these images: ESS " + fixed(c.simulated.ess, 2) +
+         " and " + fixed(c.real.ess, 2) + ", MC error " + significant(c.simulated.std_error, 2) +
+         " and " + significant(c.real.std_error, 2) + " nats.\n";
 }
 
 std::string text_of(const std::vector<LikelihoodSummary>& methods, const std::string& errors,
@@ -75,10 +108,13 @@ std::vector<Table> result_tables(const std::vector<LikelihoodSummary>& methods) 
 
 std::vector<LikelihoodSummary> summarise(const EvalResults& results) {
   std::vector<LikelihoodSummary> summaries;
+  const std::optional<Control> control = control_of(results);
   for (const MethodTable& table : tables(results)) {
     LikelihoodSummary s{summarise_method(table, results), {}, 0.0};
     s.log_likelihood = mean_over_images(table.matrix("log_normalizer"), table.matrix("std_error"));
     s.bits_per_dim = bits_per_dim(s.log_likelihood.mean, results.num_pixels) + results.bits_offset;
+    if (control && s.transitions)
+      for (const Doubt doubt : control->doubts) s.doubts.push_back(entry_of(doubt));
     summaries.push_back(std::move(s));
   }
   return summaries;
@@ -128,7 +164,12 @@ std::string page_of(const EvalResults& results, const std::vector<LikelihoodSumm
   page.command =
       command_of(eval_loglik_synopsis(), {model.empty() ? "MODEL" : model}, summary.at("settings"));
   for (const Table& table : result_tables(methods))
-    page.tables.emplace_back(table, page.tables.empty() ? kReading : "");
+    page.tables.emplace_back(
+        table, page.tables.empty()
+                   ? kReading + " " + sentence_of_control(control_of(results), summary)
+                   : "");
+  for (const LikelihoodSummary& s : methods)
+    if (const std::string doubts = doubts_of(s); !doubts.empty()) page.findings.push_back(doubts);
   for (const json& finding : diagnose(results, summary))
     page.findings.push_back(sentence_of(finding));
   page.pictures = pictures_of(results);
@@ -143,9 +184,12 @@ RunReport report_of(EvalResults results, json summary, const std::string& about)
   summary["warnings"] = warnings;
   summary["results"] = json::array();
   for (const auto& method : methods) summary["results"].push_back(to_json(method));
-  std::string errors;
+  const std::optional<Control> control = control_of(results);
+  if (control) summary["control"].update(to_json(*control));
+  std::string errors = sentence_of_control(control, summary);
   for (const LikelihoodSummary& s : methods)
-    errors += error_of_mean(summary.value("settings", json::object()), s,
+    errors += with_flags("eval-loglik", doubts_of(s)) +
+              error_of_mean(summary.value("settings", json::object()), s,
                             s.log_likelihood.monte_carlo_std_error);
   const auto everything = std::make_shared<const EvalResults>(results);
   std::vector<ReportFile> files = {

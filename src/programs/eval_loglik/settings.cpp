@@ -62,6 +62,11 @@ Synopsis eval_loglik_synopsis() {
              .by_default(
                  {},
                  " (64; on a CPU fewer if there are under 512 images, so that threads share them)"),
+         option::integer("control", "C", {},
+                         "images that the model draws to check the run by an upper bound too; 0: "
+                         "none (default: an eighth of the images, from 16 to 32)")
+             .at_least(0)
+             .basic(),
          option::text("shard", "i/N", {"1/1"}, "only every N-th chunk, starting with the i-th"),
          option::flag("accept-prior",
                       "accept a prior that does not integrate to 1, with a warning"),
@@ -100,6 +105,7 @@ EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
   static_cast<RunSettings&>(s) = read_run(cli, "image");
   s.checkpoint = model;
   s.dry_run = cli.flag("dry-run");
+  if (cli.has("control")) s.control = cli.integer("control");
   s.script.likelihood = cli.text("likelihood", "");
   if (cli.has("latent")) s.script.latent = cli.integer("latent");
 

@@ -32,6 +32,7 @@ struct EvalSettings : RunSettings {
   ScriptOptions script;  // for a decoder in TorchScript
   ImageSettings images;
   Shard shard;
+  std::optional<int64_t> control;  // images; absent: default_control
   bool dry_run = false;
   bool accept_prior = false;  // even if it does not integrate to 1
 };

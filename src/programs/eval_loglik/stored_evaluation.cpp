@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/spec.h"
+#include "evaluation/run_problems.h"
 #include "io/json.h"
 #include "util/error.h"
 
@@ -19,7 +20,8 @@ namespace {
 RunShape shape_of(const json& run, const std::string& source) {
   const json settings = json_field<json>(run, "settings", source);
   RunShape shape{{json_field<int64_t>(json_field<json>(run, "images", source), "count", source),
-                  json_field<int64_t>(settings, "chunk", source)},
+                  json_field<int64_t>(settings, "chunk", source),
+                  json_field<int64_t>(json_field<json>(run, "control", source), "images", source)},
                  json_field<std::vector<std::string>>(settings, "method", source),
                  json_field<int64_t>(settings, "repeats", source)};
   for (const int64_t count : {shape.chunks.problems, shape.chunks.size, shape.repeats})
@@ -28,6 +30,8 @@ RunShape shape_of(const json& run, const std::string& source) {
                        " images in chunks of " + std::to_string(shape.chunks.size) + ", " +
                        std::to_string(shape.repeats) + " repeats of " +
                        std::to_string(shape.methods.size()) + " methods are no run");
+  if (shape.chunks.control < 0 || shape.chunks.control > kMostCount)
+    throw data_error(source + ": a control of " + std::to_string(shape.chunks.control) + " images");
   return shape;
 }
 
@@ -81,6 +85,7 @@ EvalResults whole_results(StoredEvaluation evaluation, const std::string& folder
   results.bits_offset = json_field<double>(images, "bits_offset", source);
   if (results.num_pixels < 1)
     throw data_error(source + ": images of " + std::to_string(results.num_pixels) + " values");
+  separate_control(evaluation.shape.chunks, evaluation.found);
   static_cast<RunResults&>(results) = std::move(evaluation.found);
   return results;
 }
