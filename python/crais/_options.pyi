@@ -13,26 +13,27 @@ from crais.likelihoods import Likelihood
 from crais.priors import Prior
 
 _Options = TypedDict("_Options", {
-    "method": str | Sequence[str] | None, "chains": int | None, "budget": float | None,
-    "target_error": float | None, "mean_error": float | None, "max_evals": float | None,
-    "repeats": int | None, "seed": int | None, "schedule": str | None, "steps": int | None,
-    "path": str | None, "kernel": str | None, "leapfrog": int | None,
-    "step_size": float | Literal["adapt"] | None, "resample": str | None,
-    "target_acceptance": float | None, "force_dtype": Literal["auto", "float32", "bfloat16"] | None,
-    "pilot_chains": int | None, "min_step": float | None, "max_step": float | None,
-    "max_steps": int | None, "tolerance": float | None, "weighted": bool | None,
-    "weighted_ratio": bool | None, "interpolate": int | None,
-    "data_dir": str | PathLike[str] | None, "device": str | torch.device | None,
-    "threads": int | None, "chunk": int | None, "out": str | PathLike[str] | None,
-    "resume": bool | None, "overwrite": bool | None, "accept_other_version": bool | None,
+    "preset": Literal["recommended", "paper"] | None, "method": str | Sequence[str] | None,
+    "chains": int | None, "budget": float | None, "target_error": float | None,
+    "mean_error": float | None, "max_evals": float | None, "repeats": int | None,
+    "seed": int | None, "schedule": str | None, "steps": int | None, "path": str | None,
+    "kernel": str | None, "leapfrog": int | None, "step_size": float | Literal["adapt"] | None,
+    "resample": str | None, "target_acceptance": float | None,
+    "force_dtype": Literal["auto", "float32", "bfloat16"] | None, "pilot_chains": int | None,
+    "min_step": float | None, "max_step": float | None, "max_steps": int | None,
+    "tolerance": float | None, "weighted": bool | None, "weighted_ratio": bool | None,
+    "interpolate": int | None, "data_dir": str | PathLike[str] | None,
+    "device": str | torch.device | None, "threads": int | None, "chunk": int | None,
+    "out": str | PathLike[str] | None, "resume": bool | None, "overwrite": bool | None,
+    "accept_other_version": bool | None,
 }, total=False)
 
 _OfImages = TypedDict("_OfImages", {
-    "preset": Literal["recommended", "paper", "robust"] | None, "base": str | None,
-    "per_image": bool | None, "pilot_images": int | None, "data": str | PathLike[str] | None,
-    "split": Literal["train", "validation", "test"] | None, "binarisation": str | None,
-    "scale": float | None, "dequantise": str | None, "limit": int | None, "indices": str | None,
-    "shard": str | None, "accept_prior": bool | None,
+    "base": str | None, "per_image": bool | None, "pilot_images": int | None,
+    "data": str | PathLike[str] | None, "split": Literal["train", "validation", "test"] | None,
+    "binarisation": str | None, "scale": float | None, "dequantise": str | None,
+    "limit": int | None, "indices": str | None, "control": int | None, "shard": str | None,
+    "accept_prior": bool | None,
 }, total=False)
 
 _OfModels = TypedDict("_OfModels", {
@@ -44,11 +45,10 @@ _OfModels = TypedDict("_OfModels", {
 }, total=False)
 
 _OfDensities = TypedDict("_OfDensities", {
-    "preset": Literal["recommended", "paper"] | None, "per_problem": bool | None,
-    "pilot_problems": int | None, "problems": int | None, "error": float | None,
-    "witness": Literal["auto", "none"] | None, "expect": str | Sequence[str] | None,
-    "save_particles": str | PathLike[str] | None, "resampled": bool | None,
-    "dtype": Literal["float32", "float64"] | None,
+    "per_problem": bool | None, "pilot_problems": int | None, "problems": int | None,
+    "error": float | None, "witness": Literal["auto", "none"] | None,
+    "expect": str | Sequence[str] | None, "save_particles": str | PathLike[str] | None,
+    "resampled": bool | None, "dtype": Literal["float32", "float64"] | None,
 }, total=False)
 
 TrainOptions = TypedDict("TrainOptions", {

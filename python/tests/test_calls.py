@@ -594,7 +594,7 @@ def test_an_interrupt_stops_the_evaluator_within_a_chunk(evaluate, mlp, images, 
 
 def test_an_interrupt_of_the_evaluator_keeps_finished_chunks(evaluate, mlp, images, tmp_path):
     # Three chunks are left when the second is there: a second of work.
-    options = {"out": tmp_path / "out", "chunk": 4, "threads": 1, "steps": 1_000}
+    options = {"out": tmp_path / "out", "chunk": 4, "threads": 1, "steps": 1_000, "control": 0}
     interrupt_once((tmp_path / "out" / "chunks" / "000001.json").exists)
     with pytest.raises(crais.Interrupted, match="of 20 images are done") as raised:
         evaluate(mlp, images, **options)
@@ -699,7 +699,7 @@ def test_progress_can_be_seen_and_silenced(evaluate, curved, images, capfd):
     evaluate(curved, images)
     assert capfd.readouterr().err == ""
     pytest.importorskip("tqdm")
-    evaluate(curved, images, progress=True)
+    evaluate(curved, images, control=0, progress=True)
     assert "20/20" in capfd.readouterr().err
 
 

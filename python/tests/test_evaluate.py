@@ -128,7 +128,7 @@ def test_a_fused_and_a_called_model_agree(mlp, images, likelihood, is_mlp):
         return likelihood.log_prob(x, decode(z)) + crais.StandardNormal().log_prob(z)
 
     # By cheap forces chains part: here and there a proposal that was taken is not.
-    same = {"latent": 4, "images": images}
+    same = {"latent": 4, "images": images, "control": 0}
     fused = evaluate(decoder=decode, encoder=encode, force_dtype="float32", **same)
     assert fused.summary["evaluator"].startswith("fused")
     assert sum(rows) < 100  # of checks; no chain called it

@@ -165,7 +165,7 @@ CALLS = {
     'evaluate("vae.pt2", pilot_chains=8, step_size=0.5, method=["ais", "elbo"], out=None)': "",
     'evaluate(None, likelihood=crais.Bernoulli(), per_image=True, step_size="adapt")': "",
     'evaluate("vae.pt2", pilot_chain=8)': 'Unexpected keyword argument "pilot_chain"',
-    'certify("vae.pt2", 100, likelihood=crais.Bernoulli(), steps=64, preset="robust")': "",
+    'certify("vae.pt2", 100, likelihood=crais.Bernoulli(), steps=64, preset="paper")': "",
     'certify("vae.pt2", 100, simulate=8)': 'Unexpected keyword argument "simulate"',
     'log_normalizer("u11", budget=1000, seed=1, per_problem=True, expect="moments")': "",
     'log_normalizer("u11", force_dtype="float16")': "expected \"Literal['auto', 'float32', 'bfloat16']",

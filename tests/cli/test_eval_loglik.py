@@ -127,6 +127,8 @@ def test_shards_merge_to_the_same_bytes(
     eval_loglik.succeed("merge", *shards, "--out", "merged")
     same(straight / "per_image.csv", "merged/per_image.csv")
     same(straight / "schedule.csv", "merged/schedule.csv")
+    control = [read_json(folder / "summary.json")["control"] for folder in (straight, Path("merged"))]
+    assert control[0] == control[1] and control[0]["images"] == 16
 
 
 def test_merges_one_run_that_is_whole(
@@ -293,13 +295,6 @@ def test_the_preset_of_the_paper(eval_loglik: Program, vae: Path) -> None:
     assert settings["base"] == "prior" and settings["kernel"] == "hmc"
     assert settings["step-size"] == "0.5"
     assert settings["chains"] == 8  # what is given wins
-
-
-def test_the_robust_preset(eval_loglik: Program, vae: Path) -> None:
-    eval_loglik.succeed(vae, *"--simulate 9 --quiet --preset robust --out robust".split())
-    robust, _ = results("robust")
-    assert robust["base"] == "laplace:1.1", robust
-    assert robust["evaluations_per_image"]["estimating"] == 4 * 241, robust
 
 
 # --- Without data it simulates and says so; --dry-run computes nothing.

@@ -67,11 +67,11 @@ std::string sentence_of_control(const std::optional<Control>& control, const jso
          " and " + significant(c.real.std_error, 2) + " nats.\n";
 }
 
-std::string text_of(const std::vector<LikelihoodSummary>& methods, const std::string& errors,
-                    int width) {
+std::string text_of(const std::vector<LikelihoodSummary>& methods, const std::string& control,
+                    const std::string& errors, int width) {
   const std::vector<Table> shown = result_tables(methods);
-  const std::string text =
-      shown.front().text(width) + wrapped(kReading, width) + wrapped(errors, width);
+  const std::string text = shown.front().text(width) + wrapped(kReading, width) +
+                           wrapped(control, width) + wrapped(errors, width);
   if (shown.size() == 1) return text;
   return text + shown.back().text(width) +
          wrapped(
@@ -186,7 +186,8 @@ RunReport report_of(EvalResults results, json summary, const std::string& about)
   for (const auto& method : methods) summary["results"].push_back(to_json(method));
   const std::optional<Control> control = control_of(results);
   if (control) summary["control"].update(to_json(*control));
-  std::string errors = sentence_of_control(control, summary);
+  const std::string about_control = sentence_of_control(control, summary);
+  std::string errors;
   for (const LikelihoodSummary& s : methods)
     errors += with_flags("eval-loglik", doubts_of(s)) +
               error_of_mean(summary.value("settings", json::object()), s,
@@ -203,8 +204,9 @@ RunReport report_of(EvalResults results, json summary, const std::string& about)
           json(),
           std::move(summary),
           std::move(files),
-          [methods, errors, about, warnings](int width) {
-            return text_of(methods, errors, width) + warning_lines(warnings, width) + about;
+          [methods, about_control, errors, about, warnings](int width) {
+            return text_of(methods, about_control, errors, width) + warning_lines(warnings, width) +
+                   about;
           }};
 }
 

@@ -22,11 +22,6 @@ Synopsis eval_loglik_synopsis() {
   s.groups = estimator_options("image");
   s.presets = estimator_presets(
       "constant rate from the prior as in the paper's experiments with VAEs", "30", "16");
-  // Chains need time to find mass in tails and other modes, and a base that reaches it.
-  s.presets.push_back({"robust",
-                       "half the chains and two and a half times the transitions: a quarter more "
-                       "evaluations, and fewer images whose estimate misses mass",
-                       {{"base", "laplace:1.1"}, {"chains", "4"}, {"steps", "240"}}});
   s.groups.insert(
       s.groups.end(),
       {{"Images",
@@ -65,8 +60,7 @@ Synopsis eval_loglik_synopsis() {
          option::integer("control", "C", {},
                          "images that the model draws to check the run by an upper bound too; 0: "
                          "none (default: an eighth of the images, from 16 to 32)")
-             .at_least(0)
-             .basic(),
+             .at_least(0),
          option::text("shard", "i/N", {"1/1"}, "only every N-th chunk, starting with the i-th"),
          option::flag("accept-prior",
                       "accept a prior that does not integrate to 1, with a warning"),
