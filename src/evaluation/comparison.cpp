@@ -24,9 +24,7 @@ ImageEstimates::ImageEstimates(const MethodTable& table) {
   std_error = to_column(errors.square().sum(0).sqrt() / repeats);
   bias = table.has("bias") ? to_column(table.matrix("bias").mean(0))
                            : std::vector<double>(value.size(), NAN);
-  flagged.assign(value.size(), false);
-  for (const auto& repeat : table.flags)
-    for (size_t i = 0; i < repeat.size(); ++i) flagged[i] = flagged[i] || repeat[i] != 0;
+  for (const int64_t flags : table.any_flags()) flagged.push_back(flags != 0);
 }
 
 Comparison compare(const ImageEstimates& a, const ImageEstimates& b) {

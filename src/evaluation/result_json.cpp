@@ -72,39 +72,41 @@ at::Tensor matrix_from(const json& object, const std::string& key, const std::st
 }
 
 json to_json(const DescentPath& path) {
-  const DescentConstants& constants = path.constants();
-  return {{"name", path.name()},
-          {"range", to_json(constants.range)},
-          {"log_ratio", to_json(constants.log_ratio)},
-          {"mean", to_json(constants.mean)},
-          {"step", to_json(constants.step)}};
+  const Descent& descent = path.descent();
+  return {{"name", path.options().name},
+          {"range", to_json(descent.range)},
+          {"log_ratio", to_json(at::stack(descent.log_ratio))},
+          {"mean", to_json(at::stack(descent.mean))},
+          {"step", to_json(at::stack(descent.steps))}};
 }
 
 std::shared_ptr<const DescentPath> path_from(const json& object, const std::string& source) {
   const auto name = json_field<std::string>(object, "name", source);
-  std::shared_ptr<const Path> path;
+  std::shared_ptr<const Path> any;
   try {
-    path = PathRegistry::instance().make("path", name);
+    any = PathRegistry::instance().make("path", name);
   } catch (const Error& error) {
     throw data_error(source + ": " + error.what());
   }
-  const auto descent = std::dynamic_pointer_cast<const DescentPath>(path);
-  require(descent != nullptr, source, "a path that nobody learns has constants");
-  const DescentConstants constants{
-      matrix_from(object, "range", source), matrix_from(object, "log_ratio", source),
-      matrix_from(object, "mean", source), matrix_from(object, "step", source)};
-  const at::Tensor &range = constants.range, &step = constants.step;
-  require(constants.log_ratio.sizes() == step.sizes() && constants.mean.sizes() == step.sizes() &&
-              range.size(0) == 2 && range.size(1) == step.size(1),
+  const auto path = std::dynamic_pointer_cast<const DescentPath>(any);
+  require(path != nullptr, source, "a path that nobody learns has constants");
+  const at::Tensor range = matrix_from(object, "range", source),
+                   log_ratio = matrix_from(object, "log_ratio", source),
+                   mean = matrix_from(object, "mean", source),
+                   step = matrix_from(object, "step", source);
+  require(log_ratio.sizes() == step.sizes() && mean.sizes() == step.sizes() && range.size(0) == 2 &&
+              range.size(1) == step.size(1),
           source, "the constants of a path do not belong together");
-  for (const at::Tensor& x : {range, constants.log_ratio, constants.mean, step})
+  for (const at::Tensor& x : {range, log_ratio, mean, step})
     require(holds(x.isfinite() & (x.abs() < 1e15)), source, "a constant of a path is out of range");
   require(holds(range[0] < range[1]), source, "the range of a path is empty");
-  require(step.size(0) <= descent->options().max_knots, source, "a path has too many steps");
+  require(step.size(0) <= path->options().max_knots, source, "a path has too many steps");
   require(holds(step >= 0) && holds(step[0] > 0) &&
               holds((step.slice(0, 0, -1) > 0) | (step.slice(0, 1) == 0)),
           source, "a path does not step forward");
-  return descent->with(constants);
+  Descent descent(path->shared_divergence(), range);
+  for (int64_t i = 0; i < step.size(0); ++i) descent.advance(log_ratio[i], mean[i], step[i]);
+  return path->along(descent);
 }
 
 json column_json(const at::Tensor& column) { return jsons(to_column(column)); }
@@ -199,7 +201,7 @@ Plan plan_from(const json& object, const std::string& source) {
   seen("ess", plan.ess, plan.betas);
   if (object.contains("path")) {
     plan.path = path_from(object["path"], source);
-    require(plan.path->constants().step.size(1) == plan.betas.size(1), source,
+    require(plan.path->descent().range.size(1) == plan.betas.size(1), source,
             "betas and path do not belong together");
   }
   return plan;

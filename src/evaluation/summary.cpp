@@ -67,6 +67,13 @@ at::Tensor MethodTable::matrix(const std::string& name) const {
   return at::stack(rows);
 }
 
+std::vector<int64_t> MethodTable::any_flags() const {
+  std::vector<int64_t> any(flags.at(0).size(), 0);
+  for (const auto& repeat : flags)
+    for (size_t i = 0; i < repeat.size(); ++i) any[i] |= repeat[i];
+  return any;
+}
+
 std::vector<int64_t> indices_of(const RunResults& results) {
   std::vector<int64_t> indices;
   for (const auto& [number, chunk] : results.chunks)

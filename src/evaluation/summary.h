@@ -42,6 +42,8 @@ struct MethodTable {
 
   bool has(const std::string& name) const { return columns.count(name) > 0; }
   at::Tensor matrix(const std::string& name) const;  // [R,N]
+  /// The flags that each problem has in any repeat.
+  std::vector<int64_t> any_flags() const;
 };
 
 /// The tables of the methods, in the order of the options.

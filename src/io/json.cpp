@@ -80,7 +80,9 @@ json parse_json(std::string_view text, const std::string& source) {
 
 json read_json(const std::string& path) { return parse_json(read_file(path), path); }
 
-json json_number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+json json_number(std::optional<double> value) {
+  return value && std::isfinite(*value) ? json(*value) : json(nullptr);
+}
 
 double json_number_field(const json& object, const std::string& key, const std::string& source) {
   const json value = json_field<json>(object, key, source);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -27,8 +28,8 @@ nlohmann::json read_json(const std::string& path);
 template <typename T>
 T json_field(const nlohmann::json& object, const std::string& key, const std::string& source);
 
-/// A number, or null if it is not finite (JSON has no nan).
-nlohmann::json json_number(double value);
+/// A number, or null if there is none or it is not finite (JSON has no nan).
+nlohmann::json json_number(std::optional<double> value);
 /// The number under `key`, or nan if it is null. Throws the errors of json_field.
 double json_number_field(const nlohmann::json& object, const std::string& key,
                          const std::string& source);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kNodes = 192;  // nodes of a table
 
-struct TiltNumber {
+struct Tilt {
   double h, w;
 };
 
@@ -17,7 +17,7 @@ struct TiltNumber {
 double times(double w, double x) { return w == 0 ? 0.0 : w * x; }
 
 /// Function `row` at x. Outside its nodes it is linear with the slope of the nearer node.
-TiltNumber evaluate(const Tilts& tilts, int64_t row, double x) {
+Tilt evaluate(const Tilts& tilts, int64_t row, double x) {
   const int64_t nodes = tilts.kappa.size(-1), first = row * nodes;
   const double* begin = tilts.kappa.data_ptr<double>() + first;
   const int64_t right =
@@ -34,30 +34,30 @@ TiltNumber evaluate(const Tilts& tilts, int64_t row, double x) {
 }
 
 /// The functions of R rows at kappa [R,M].
-Descent::Point evaluate(const Tilts& tilts, const at::Tensor& kappa) {
+Tilts evaluate(const Tilts& tilts, const at::Tensor& kappa) {
   const at::Tensor x = kappa.contiguous();
-  Descent::Point point{at::empty_like(x), at::empty_like(x)};
+  Tilts found{x, at::empty_like(x), at::empty_like(x)};
   const double* from = x.data_ptr<double>();
-  double *h = point.h.data_ptr<double>(), *w = point.w.data_ptr<double>();
-  for (int64_t i = 0; i < x.numel(); ++i) {
-    const TiltNumber found = evaluate(tilts, i / x.size(1), from[i]);
-    h[i] = found.h;
-    w[i] = found.w;
+  double *h = found.h.data_ptr<double>(), *w = found.w.data_ptr<double>();
+  for (int64_t i = 0; i < kappa.numel(); ++i) {
+    const Tilt tilt = evaluate(tilts, i / kappa.size(1), from[i]);
+    h[i] = tilt.h;
+    w[i] = tilt.w;
   }
-  return point;
+  return found;
 }
 
-/// The functions with values h and slopes w at the nodes. Slopes are limited so that the cubics
-/// between nodes rise, given the mean slope d of each cell: at most 3 d for h and, with 1 - w and
-/// 1 - d, for kappa - h.                                                   [Fritsch & Carlson 1980]
-Tilts tilts_through(const at::Tensor& kappa, const Descent::Point& at_nodes) {
-  const at::Tensor d = (at_nodes.h.diff(1, 1) / kappa.diff(1, 1)).clamp(0, 1);
+/// Limits the slopes at nodes so that the cubics between nodes rise, given the mean slope d of each
+/// cell: at most 3 d for h and, with 1 - w and 1 - d, for kappa - h.       [Fritsch & Carlson 1980]
+Tilts limited(const Tilts& at_nodes) {
+  const auto& [kappa, h, w] = at_nodes;
+  const at::Tensor d = (h.diff(1, 1) / kappa.diff(1, 1)).clamp(0, 1);
   // Both cells of each node; outer cells repeat.
   const at::Tensor left = at::cat({d.slice(1, 0, 1), d}, 1),
                    right = at::cat({d, d.slice(1, -1)}, 1);
   const at::Tensor most = (3 * at::minimum(left, right)).clamp(0, 1);
   const at::Tensor least = (3 * at::maximum(left, right) - 2).clamp(0, 1);
-  return {kappa, at_nodes.h, at::minimum(at::maximum(at_nodes.w, least), most)};
+  return {kappa, h, at::minimum(at::maximum(w, least), most)};
 }
 
 /// Solves y + step (g(y) - mean) = v for y [C,M], to `tolerance` or that share of y. Newton's
@@ -121,98 +121,81 @@ at::Tensor place_nodes(const at::Tensor& kappa, const at::Tensor& w) {
 
 }  // namespace
 
-Descent::Descent(std::shared_ptr<const Divergence> divergence, const at::Tensor& range)
-    : divergence_(std::move(divergence)) {
+Descent::Descent(std::shared_ptr<const Divergence> divergence, const at::Tensor& kappas)
+    : range(kappas), divergence_(std::move(divergence)) {
   const at::Tensor fraction = at::linspace(0, 1, kNodes, range.options());
   const at::Tensor kappa = at::lerp(range[0].unsqueeze(1), range[1].unsqueeze(1), fraction);
-  tilts_ = {kappa, at::zeros_like(kappa), at::zeros_like(kappa)};
-  add_knot();
+  knots.push_back({kappa, at::zeros_like(kappa), at::zeros_like(kappa)});
 }
 
-Descent::Point Descent::at(const at::Tensor& kappa) const {
-  const auto [h, w] = evaluate(tilts_, tilts_.h.size(0) == 1 ? kappa.reshape({1, -1}) : kappa);
-  return {h.view_as(kappa), w.view_as(kappa)};
+Tilts Descent::at(const at::Tensor& kappa) const {
+  const Tilts found = evaluate(knots.back(), range.size(1) == 1 ? kappa.reshape({1, -1}) : kappa);
+  return {kappa, found.h.view_as(kappa), found.w.view_as(kappa)};
 }
 
-void Descent::advance(const at::Tensor& log_ratio, const at::Tensor& mean, const at::Tensor& step) {
+void Descent::advance(const at::Tensor& log_r, const at::Tensor& m, const at::Tensor& step) {
+  const Tilts& now = knots.back();
   const at::Tensor dt = step.unsqueeze(1);
-  const auto after = [&](const at::Tensor& kappa, double tolerance) -> Point {
-    const Point before = evaluate(tilts_, kappa);
-    const at::Tensor v = kappa - before.h - log_ratio.unsqueeze(1);
-    const at::Tensor y = solve(*divergence_, v, mean, step, tolerance);
+  const auto after = [&](const at::Tensor& kappa, double tolerance) -> Tilts {
+    const Tilts before = evaluate(now, kappa);
+    const at::Tensor v = kappa - before.h - log_r.unsqueeze(1);
+    const at::Tensor y = solve(*divergence_, v, m, step, tolerance);
     const at::Tensor bend = at::where(dt == 0, 0.0, dt * divergence_->slope(y));
-    return {kappa - y, (before.w + bend) / (1 + bend)};
+    return {kappa, kappa - y, (before.w + bend) / (1 + bend)};
   };
   // Most divergences bend around v = 0. The v of points that are densest there, and the kappa at
   // which v now has that value.
   const at::Tensor y = (0.1 * at::linspace(-6, 6, 97, at::kDouble).sinh()).unsqueeze(0);
   const at::Tensor v =
-      (y + (dt * (divergence_->g(y) - mean.unsqueeze(1))).nan_to_num(0.0)).contiguous();
-  const at::Tensor now = (tilts_.kappa - tilts_.h - log_ratio.unsqueeze(1)).contiguous();
-  const at::Tensor bending = interpolated(now, tilts_.kappa, v);
-  const at::Tensor candidates = std::get<0>(at::cat({tilts_.kappa, bending}, 1).sort(1));
+      (y + (dt * (divergence_->g(y) - m.unsqueeze(1))).nan_to_num(0.0)).contiguous();
+  const at::Tensor v_now = (now.kappa - now.h - log_r.unsqueeze(1)).contiguous();
+  const at::Tensor bending = interpolated(v_now, now.kappa, v);
+  const at::Tensor candidates = std::get<0>(at::cat({now.kappa, bending}, 1).sort(1));
   constexpr double kRough = 1e-2, kExact = 1e-10;
   const at::Tensor nodes = place_nodes(candidates, after(candidates, kRough).w);
-  tilts_ = tilts_through(nodes, after(nodes, kExact));
-  add_knot();
+  knots.push_back(limited(after(nodes, kExact)));
+  log_ratio.push_back(log_r);
+  mean.push_back(m);
+  steps.push_back(step);
 }
 
-void Descent::add_knot() {
-  const at::Tensor origin = at::zeros_like(tilts_.kappa.slice(1, 0, 1));
-  knots_.push_back({tilts_.kappa, tilts_.h - evaluate(tilts_, origin).h, tilts_.w});
+Descent Descent::select(const at::Tensor& index) const {
+  Descent part = *this;
+  if (range.size(1) == 1) return part;
+  const at::Tensor columns = index.cpu();
+  part.range = range.index_select(1, columns);
+  for (auto* list : {&part.log_ratio, &part.mean, &part.steps})
+    for (at::Tensor& x : *list) x = x.index_select(0, columns);
+  for (Tilts& knot : part.knots)
+    for (at::Tensor* x : {&knot.kappa, &knot.h, &knot.w}) *x = x->index_select(0, columns);
+  return part;
 }
 
-DescentPath::DescentPath(std::string name, std::shared_ptr<const Divergence> divergence,
-                         const DescentOptions& options)
-    : Path(std::move(divergence)), name_(std::move(name)), options_(options) {
-  curvature_ = this->divergence().slope(at::zeros({}, at::kDouble)).item<double>();
-}
+DescentPath::DescentPath(std::shared_ptr<const Divergence> divergence, DescentOptions options)
+    : Path(std::move(divergence)), options_(std::move(options)) {}
 
-std::shared_ptr<const DescentPath> DescentPath::with(const DescentConstants& constants) const {
-  Descent descent(shared_divergence(), constants.range);
-  for (int64_t i = 0; i < constants.step.size(0); ++i)
-    descent.advance(constants.log_ratio[i], constants.mean[i], constants.step[i]);
-  return with(constants, descent);
-}
-
-std::shared_ptr<const DescentPath> DescentPath::with(const DescentConstants& constants,
-                                                     const Descent& descent) const {
-  std::vector<Tilts> knots = descent.knots();
-  const at::Tensor ends = knots.front().kappa;
-  knots.push_back({ends, ends, at::ones_like(ends)});  // the target
-  const auto all = [&](at::Tensor Tilts::*field) {
-    std::vector<at::Tensor> list;
-    list.reserve(knots.size());
-    for (const Tilts& knot : knots) list.push_back(knot.*field);
-    return at::stack(list);
-  };
-  return learned(constants, {all(&Tilts::kappa), all(&Tilts::h), all(&Tilts::w)});
-}
-
-std::shared_ptr<const DescentPath> DescentPath::select(const at::Tensor& index) const {
-  const auto columns = [index = index.cpu(),
-                        is_shared = constants_.step.size(1) == 1](const at::Tensor& x) {
-    return is_shared ? x : x.index_select(1, index);
-  };
-  return learned({columns(constants_.range), columns(constants_.log_ratio),
-                  columns(constants_.mean), columns(constants_.step)},
-                 {columns(tables_.kappa), columns(tables_.h), columns(tables_.w)});
-}
-
-std::shared_ptr<const DescentPath> DescentPath::learned(const DescentConstants& constants,
-                                                        const Tilts& tables) const {
+std::shared_ptr<const DescentPath> DescentPath::along(const Descent& descent) const {
+  std::vector<at::Tensor> kappa, h, w;
+  for (const Tilts& knot : descent.knots) {
+    const at::Tensor origin = at::zeros_like(knot.kappa.slice(1, 0, 1));
+    kappa.push_back(knot.kappa);
+    h.push_back(knot.h - evaluate(knot, origin).h);
+    w.push_back(knot.w);
+  }
+  for (auto* of_target : {&kappa, &h}) of_target->push_back(descent.knots.front().kappa);
+  w.push_back(at::ones_like(w.front()));
+  const at::Tensor step = at::stack(descent.steps);
   auto path = std::make_shared<DescentPath>(*this);
-  const at::Tensor& step = constants.step;
-  path->constants_ = constants;
-  path->tables_ = tables;
+  path->descent_ = std::make_shared<const Descent>(descent);
   path->num_knots_ = 1 + (step > 0).sum(0).to(at::kDouble);
   path->theta_ = at::cat({at::zeros_like(step.slice(0, 0, 1)), step.cumsum(0)}).t().contiguous();
+  path->tables_ = {at::stack(kappa), at::stack(h), at::stack(w)};
   return path;
 }
 
 PathPoint DescentPath::at(const at::Tensor& beta, const at::Tensor& log_q0,
                           const at::Tensor& log_gamma) const {
-  TORCH_CHECK(!needs_learning(), "path ", name_, ": a pilot has to learn it first");
+  TORCH_CHECK(!needs_learning(), "path ", options_.name, ": a pilot has to learn it first");
   const int64_t problems = log_q0.size(0), particles = log_q0.size(1);
   const int64_t count = num_knots_.size(0), target = theta_.size(1);
   const at::Tensor from = log_q0.cpu().contiguous(), to = log_gamma.cpu().contiguous(),
@@ -231,8 +214,7 @@ PathPoint DescentPath::at(const at::Tensor& beta, const at::Tensor& log_q0,
     const int64_t low = row(knot), high = row(knot + 1);
     for (int64_t i = p * particles; i < (p + 1) * particles; ++i) {
       const double kappa = gamma[i] - q0[i];
-      const TiltNumber before = evaluate(tables_, low, kappa),
-                       after = evaluate(tables_, high, kappa);
+      const Tilt before = evaluate(tables_, low, kappa), after = evaluate(tables_, high, kappa);
       const double h = times(1 - part, before.h) + times(part, after.h);
       log_density[i] = b == 0 ? q0[i] : b == 1 ? gamma[i] : q0[i] + h;
       w[i] = b == 0 ? 0 : b == 1 ? 1 : (1 - part) * before.w + part * after.w;
@@ -249,16 +231,17 @@ at::Tensor DescentPath::advance(const at::Tensor& beta_now, const at::Tensor& lo
     return theta.gather(1, knot.to(at::kLong).clamp(0, theta.size(1) - 1).unsqueeze(1)).squeeze(1);
   };
   // From the last knot to the target, v shrinks by exp(-f''(1) theta), its rate near the target.
+  const double curvature = divergence().slope(at::zeros({}, at::kDouble)).item<double>();
   const at::Tensor place = beta * num_knots_, knot = at::minimum(place.floor(), last);
   const at::Tensor part = place - knot, from = theta_at(knot);
-  const at::Tensor now = at::where(knot == last, from - at::log1p(-part) / curvature_,
+  const at::Tensor now = at::where(knot == last, from - at::log1p(-part) / curvature,
                                    from + part * (theta_at(knot + 1) - from));
   const at::Tensor then = now + time;
   const at::Tensor reached = at::minimum(
       at::searchsorted(theta, then.unsqueeze(1), false, /*right=*/true).squeeze(1).to(last) - 1,
       last);
   const at::Tensor since = then - theta_at(reached);
-  const at::Tensor done = at::where(reached == last, -at::expm1(-curvature_ * since),
+  const at::Tensor done = at::where(reached == last, -at::expm1(-curvature * since),
                                     since / (theta_at(reached + 1) - theta_at(reached)));
   return ((reached + done) / num_knots_).to(beta_now.device());
 }
@@ -270,12 +253,11 @@ const Enrol<PathRegistry> kEnrolDescent(
           "steepest descent of a divergence, by steps of length L (0.5) that a pilot takes",
           "f:jensen-shannon", [](Spec& spec) {
             const std::string divergence = spec.word("divergence");
-            DescentOptions options;
+            DescentOptions options{spec.text()};
             options.length = spec.number("length", 1e-3, 10, options.length);
             options.max_knots = spec.integer("knots", 1, 10'000, options.max_knots);
             return std::make_unique<DescentPath>(
-                spec.text(), DivergenceRegistry::instance().make("divergence", divergence),
-                options);
+                DivergenceRegistry::instance().make("divergence", divergence), options);
           }});
 
 }  // namespace

@@ -154,18 +154,18 @@ RunReport run_in_folder(
   return report;
 }
 
-RunReport complete_run(const RunSettings& settings, const RunProgressOptions& shown,
+RunReport complete_run(const RunSettings& settings, const ProgressOptions& shown,
                        const std::function<RunReport(RunObserver&)>& run) {
   install_interrupt_handler();
-  RunProgressOptions line = shown;
+  ProgressOptions line = shown;
   line.enabled &= !settings.part;  // processes would overwrite each other's lines
-  RunProgress progress(line);
+  ProgressLine progress(line);
   TimeLimit limit(progress, settings.max_time);
   RunReport report = run(limit);
   progress.finish();
   if (!report.is_complete()) throw_of_stopped(report.progress, limit, shown.unit, settings);
   if (!report.elsewhere.empty() && !settings.quiet)
-    std::cerr << shown.program << ": " << report.elsewhere << "\n";
+    std::cerr << shown.label << ": " << report.elsewhere << "\n";
   return report;
 }
 

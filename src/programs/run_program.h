@@ -29,7 +29,7 @@ RunReport run_in_folder(
 
 /// Runs with a progress line and a signal handler. Throws Error kInterrupted, which says how to
 /// continue, if a signal or --max-time stopped the run.
-RunReport complete_run(const RunSettings& settings, const RunProgressOptions& shown,
+RunReport complete_run(const RunSettings& settings, const ProgressOptions& shown,
                        const std::function<RunReport(RunObserver&)>& run);
 
 /// Prints the report on stdout, unless another process prints it.

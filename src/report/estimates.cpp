@@ -15,36 +15,21 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<std::string> all_headers(const std::string& problem,
-                                     const std::vector<std::string>& own,
-                                     const std::vector<std::string>& details) {
-  std::vector<std::string> headers = {"method", "base"};
-  headers.insert(headers.end(), own.begin(), own.end());
-  headers.insert(headers.end(), {"bias", "ESS", "evals/" + problem, "flagged"});
-  headers.insert(headers.end(), details.begin(), details.end());
-  headers.insert(headers.end(),
-                 {"accept", "transitions", "of it base", "of it tuning", problem + "s", "label"});
-  return headers;
-}
-
 void add_schedule(CsvWriter& csv, const std::string& problem, const Plan& plan, int64_t column) {
-  const at::Tensor beta = plan.betas.select(1, column).contiguous();
-  const at::Tensor step_size = plan.step_sizes.select(1, column).contiguous();
-  const auto seen = [&](const at::Tensor& values, int64_t i) {
-    return values.defined() ? CsvCell(values[i][column].item<double>()) : CsvCell("");
+  const auto columns = schedule_of(plan, column);
+  const auto cell = [&](const char* name, size_t i) {
+    const std::vector<double>& values = columns.at(name);
+    return i < values.size() ? CsvCell(values[i]) : CsvCell("");
   };
-  csv.add_row({problem, int64_t{0}, 0.0, "", seen(plan.divergence, 0), "", seen(plan.ess, 0)});
-  for (int64_t i = 0; i < plan.num_steps() && beta[i].item<double>() < 1; ++i)
-    csv.add_row({problem, i + 1, beta[i + 1].item<double>(), step_size[i].item<double>(),
-                 seen(plan.divergence, i + 1), seen(plan.accept_prob, i), seen(plan.ess, i + 1)});
+  csv.add_row({problem, 0, 0.0, "", cell("divergence", 0), "", cell("ess", 0)});
+  for (size_t i = 1; i < columns.at("beta").size(); ++i)
+    csv.add_row({problem, i, cell("beta", i), cell("step_size", i - 1), cell("divergence", i),
+                 cell("accept_prob", i - 1), cell("ess", i)});
 }
 
 }  // namespace
 
 json to_json(const MethodSummary& s, const std::string& problem) {
-  const auto optional = [](const std::optional<double>& value) {
-    return value ? json_number(*value) : json(nullptr);
-  };
   json object = {{"method", s.method},
                  {"base", s.base},
                  {"label", s.bound},
@@ -53,8 +38,8 @@ json to_json(const MethodSummary& s, const std::string& problem) {
                  {"estimated_bias", json_number(s.bias)},
                  {"flagged", s.flags},
                  {"ess", {{"mean", json_number(s.ess_mean)}, {"min", json_number(s.ess_min)}}},
-                 {"accept_prob", optional(s.accept_prob)},
-                 {"transitions", optional(s.transitions)},
+                 {"accept_prob", json_number(s.accept_prob)},
+                 {"transitions", json_number(s.transitions)},
                  {"evaluations_per_" + problem,
                   {{"total", s.all_evaluations()},
                    {"base", s.base_evaluations},
@@ -84,38 +69,58 @@ Format parse_format(const std::string& name) {
   throw argument_error("unknown format '" + name + "'; choose from table, json, csv");
 }
 
-MethodsTable::MethodsTable(const std::string& problem, const std::string& title,
-                           const std::vector<std::string>& own,
-                           const std::vector<std::string>& details)
-    : table_(all_headers(problem, own, details), title, /*names=*/1) {}
-
-void MethodsTable::add(const MethodSummary& s, const std::vector<std::string>& own,
-                       const std::vector<std::string>& details) {
+Table::NamedCells row_of(const MethodSummary& s, const std::string& problem,
+                         const Table::NamedCells& own, const Table::NamedCells& details) {
   const auto flagged = s.flags.find("any");
-  std::vector<std::string> row = {s.method, s.base};
-  row.insert(row.end(), own.begin(), own.end());
-  row.insert(row.end(), {std::isnan(s.bias) ? "-" : significant(s.bias, 2), fixed(s.ess_mean, 3),
-                         with_commas(std::llround(s.all_evaluations())),
-                         flagged == s.flags.end() ? "0" : with_commas(flagged->second)});
-  row.insert(row.end(), details.begin(), details.end());
-  row.insert(row.end(), {s.accept_prob ? fixed(*s.accept_prob, 3) : "-",
-                         s.transitions ? significant(*s.transitions, 4) : "-",
-                         significant(s.base_evaluations, 3), significant(s.tuning_evaluations, 3),
-                         with_commas(s.problems), s.bound});
-  table_.add_row(row);
+  Table::NamedCells row = {{"method", s.method}, {"base", s.base}};
+  const auto add = [&row](const Table::NamedCells& cells) {
+    row.insert(row.end(), cells.begin(), cells.end());
+  };
+  add(own);
+  add({{"bias", known_or_dash(s.bias)},
+       {"ESS", fixed(s.ess_mean, 3)},
+       {"evals/" + problem, with_commas(std::llround(s.all_evaluations()))},
+       {"flagged", flagged == s.flags.end() ? "0" : with_commas(flagged->second)}});
+  add(details);
+  add({{"accept", s.accept_prob ? fixed(*s.accept_prob, 3) : "-"},
+       {"transitions", s.transitions ? significant(*s.transitions, 4) : "-"},
+       {"of it base", significant(s.base_evaluations, 3)},
+       {"of it tuning", significant(s.tuning_evaluations, 3)},
+       {problem + "s", with_commas(s.problems)},
+       {"label", s.bound}});
+  return row;
+}
+
+Table::NamedCells bounds_of(const MethodSummary& s, double lower) {
+  const Certificate& c = *s.certificate;
+  return {{"method", s.method},
+          {"lower", fixed(lower, 3)},
+          {"upper", fixed(c.upper.mean, 3)},
+          {"gap", fixed(c.gap, 4)},
+          {"SE", significant(c.gap_std_error, 2)},
+          {"largest gap", fixed(c.largest_gap, 3)}};
+}
+
+std::string text_of(const NotedTables& tables, int width) {
+  std::string text;
+  for (const auto& [table, notes] : tables) {
+    text += table.text(width);
+    for (const std::string& note : notes) text += wrapped(note, width);
+  }
+  return text;
 }
 
 std::string results_csv(const json& results) {
   std::vector<std::string> names;
   std::vector<std::map<std::string, std::string>> rows;
   for (const json& result : results) {
-    std::map<std::string, std::string>& row = rows.emplace_back();
+    rows.emplace_back();
     const auto put = [&](const std::string& name, const json& value) {
       if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-      if (value.is_number_float())
-        row[name] = shortest(value.get<double>());
-      else if (value.is_number() || value.is_string())
-        row[name] = value.is_string() ? value.get<std::string>() : value.dump();
+      if (value.is_string())
+        rows.back()[name] = value.get<std::string>();
+      else if (value.is_number())
+        rows.back()[name] = value.is_number_float() ? shortest(value.get<double>()) : value.dump();
     };
     for (const auto& [key, value] : result.items())
       if (value.is_object())
@@ -138,21 +143,6 @@ bool print_for_programs(const json& summary, Format format) {
   return format != Format::kTable;
 }
 
-std::optional<Table> certificate_table(const std::vector<MethodSummary>& summaries,
-                                       const std::vector<double>& lower, const std::string& title) {
-  Table table({"method", "lower", "upper", "gap", "SE", "largest gap"}, title);
-  bool any = false;
-  for (size_t i = 0; i < summaries.size(); ++i) {
-    const auto& certificate = summaries[i].certificate;
-    if (!certificate) continue;
-    any = true;
-    table.add_row({summaries[i].method, fixed(lower[i], 3), fixed(certificate->upper.mean, 3),
-                   fixed(certificate->gap, 4), significant(certificate->gap_std_error, 2),
-                   fixed(certificate->largest_gap, 3)});
-  }
-  return any ? std::optional(table) : std::nullopt;
-}
-
 std::string estimates_csv(const RunResults& results, const std::string& problem,
                           const std::string& value, std::optional<double> truth) {
   std::vector<std::string> names = {problem, "method", "repeat"};
@@ -165,17 +155,26 @@ std::string estimates_csv(const RunResults& results, const std::string& problem,
     for (const auto& run : result.runs)
       for (size_t i = 0; i < result.indices.size(); ++i) {
         std::vector<CsvCell> cells = {result.indices[i], run.method, run.repeat};
-        for (const auto& [name, column] : ChunkRun::columns()) {
-          if ((run.*column).empty())
-            cells.emplace_back("");
-          else
-            cells.emplace_back((run.*column)[i]);
-        }
+        for (const auto& [name, column] : ChunkRun::columns())
+          cells.push_back((run.*column).empty() ? CsvCell("") : CsvCell((run.*column)[i]));
         cells.emplace_back(flag_words(run.flags[i]));
         if (truth) cells.emplace_back(run.log_normalizer[i] - *truth);
         csv.add_row(cells);
       }
   return csv.text();
+}
+
+std::map<std::string, std::vector<double>> schedule_of(const Plan& plan, int64_t column) {
+  const int64_t moves = (plan.betas.select(1, column) < 1).sum().item<int64_t>();
+  const auto seen = [&](const at::Tensor& values, int64_t count) {
+    return values.defined() ? to_column(values.select(1, column).slice(0, 0, count))
+                            : std::vector<double>();
+  };
+  return {{"beta", seen(plan.betas, moves + 1)},
+          {"step_size", seen(plan.step_sizes, moves)},
+          {"accept_prob", seen(plan.accept_prob, moves)},
+          {"ess", seen(plan.ess, moves + 1)},
+          {"divergence", seen(plan.divergence, moves + 1)}};
 }
 
 std::string schedule_csv(const RunResults& results, const std::string& problem) {
@@ -196,20 +195,18 @@ std::string doubts_of(const MethodSummary& summary) {
   return lines;
 }
 
-std::string error_of_mean(const nlohmann::json& settings, const MethodSummary& summary,
+std::string error_of_mean(const json& settings, const MethodSummary& summary,
                           double monte_carlo_std_error) {
-  const auto wanted_error = settings.find("mean-error");
-  if (wanted_error == settings.end() || !wanted_error->is_number() || !summary.transitions)
-    return "";
+  const json asked = settings.value("mean-error", json());
+  if (!asked.is_number() || !summary.transitions) return "";
   const double error = std::hypot(monte_carlo_std_error, summary.bias);
   const std::string line = "Chains and bias leave the mean an error of " + significant(error, 2) +
-                           " nats; --mean-error asked for " +
-                           significant(wanted_error->get<double>(), 2);
-  if (error <= wanted_error->get<double>()) return line + ".\n";
+                           " nats; --mean-error asked for " + significant(asked.get<double>(), 2);
+  if (error <= asked.get<double>()) return line + ".\n";
   return line +
          ": the pilots underestimated it, or --max-evals ended the run. Ask for a smaller error.\n";
 }
 
-std::string known_or_dash(double error) { return std::isnan(error) ? "-" : significant(error, 2); }
+std::string known_or_dash(double value) { return std::isnan(value) ? "-" : significant(value, 2); }
 
 }  // namespace crais

@@ -1,9 +1,11 @@
 // The report of methods in tables and files, for every estimating program.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "evaluation/summary.h"
@@ -19,19 +21,17 @@ enum class Format { kTable, kJson, kCsv };
 /// Parses "table", "json" or "csv". Throws Error kArgument for any other name.
 Format parse_format(const std::string& name);
 
-/// A table of methods: the program's `own` columns, then the columns of every program, most
-/// important first. `details` are further columns if there is room, or else further parts below.
-class MethodsTable {
- public:
-  MethodsTable(const std::string& problem, const std::string& title,
-               const std::vector<std::string>& own, const std::vector<std::string>& details = {});
-  void add(const MethodSummary& summary, const std::vector<std::string>& own,
-           const std::vector<std::string>& details = {});
-  const Table& table() const { return table_; }
+/// The row of a method in a table: the program's `own` columns, then the columns of every program,
+/// most important first, and among them `details`.
+Table::NamedCells row_of(const MethodSummary& summary, const std::string& problem,
+                         const Table::NamedCells& own, const Table::NamedCells& details = {});
+/// The two bounds of a method that has a certificate. `lower` is its mean, nats.
+Table::NamedCells bounds_of(const MethodSummary& summary, double lower);
 
- private:
-  Table table_;
-};
+/// Tables with explanations of them, a paragraph each.
+using NotedTables = std::vector<std::pair<Table, std::vector<std::string>>>;
+/// The tables in lines of at most `width` columns (0: no limit).
+std::string text_of(const NotedTables& tables, int width);
 
 /// "results" of a summary as CSV: a line for each method, a column for each field ("ess.mean"), in
 /// the order of the first line. A cell is empty if the method lacks the field.
@@ -40,16 +40,16 @@ std::string results_csv(const nlohmann::json& results);
 /// Prints `summary` with its "results" on stdout for programs. Returns false for Format::kTable.
 bool print_for_programs(const nlohmann::json& summary, Format format);
 
-/// The bounds of the methods that have two; nothing if no method has two. `lower` names the mean.
-std::optional<Table> certificate_table(const std::vector<MethodSummary>& summaries,
-                                       const std::vector<double>& lower, const std::string& title);
-
 /// PROBLEM,method,repeat,VALUE,...: a line for each estimate with the columns of ChunkRun, flags as
 /// words. `truth` adds a column "error".
 std::string estimates_csv(const RunResults& results, const std::string& problem,
                           const std::string& value, std::optional<double> truth = {});
 
-/// PROBLEM,step,beta,step_size,divergence,accept_prob,ess: a line for each transition. PROBLEM is
+/// The column of a plan up to beta = 1: the rest pads short columns. "beta", "divergence" and "ess"
+/// of each temperature, "step_size" and "accept_prob" of each transition; empty: unknown.
+std::map<std::string, std::vector<double>> schedule_of(const Plan& plan, int64_t column);
+
+/// PROBLEM,step,beta,step_size,divergence,accept_prob,ess: a line for each temperature. PROBLEM is
 /// "all" for a shared plan. The last three columns are the pilot's: the estimated remaining
 /// divergence (nats at alpha 0), the mean acceptance, the ESS as a fraction.
 std::string schedule_csv(const RunResults& results, const std::string& problem);
@@ -64,7 +64,7 @@ std::string doubts_of(const MethodSummary& summary);
 std::string error_of_mean(const nlohmann::json& settings, const MethodSummary& summary,
                           double monte_carlo_std_error);
 
-/// The error with two digits; "-" if it is unknown, as with one chain or one draw.
-std::string known_or_dash(double error);
+/// The value with two digits; "-" if it is unknown, as an error is with one chain or one draw.
+std::string known_or_dash(double value);
 
 }  // namespace crais

@@ -6,18 +6,10 @@
 #include "util/error.h"
 #include "util/files.h"
 
-// Private to this file: only the PNG writer of a library, whose warnings are ignored.
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
-#pragma GCC diagnostic ignored "-Wunused-function"
-#pragma GCC diagnostic ignored "-Wsign-conversion"
-#pragma GCC diagnostic ignored "-Wconversion"
-#pragma GCC diagnostic ignored "-Wshadow"
 #define STB_IMAGE_WRITE_IMPLEMENTATION
 #define STB_IMAGE_WRITE_STATIC
 #define STBI_WRITE_NO_STDIO
 #include <stb/stb_image_write.h>
-#pragma GCC diagnostic pop
 
 namespace crais {
 namespace {
@@ -42,27 +34,6 @@ at::Tensor as_pictures(const at::Tensor& data, const std::vector<int64_t>& shape
   return {};
 }
 
-at::Tensor laid_out(const at::Tensor& images, int64_t rows, int64_t cols, int64_t columns) {
-  constexpr int64_t kGap = 1;
-  constexpr double kGapGrey = 0.5;
-  const int64_t count = images.size(0);
-  const int64_t lines = (count + columns - 1) / columns;
-  at::Tensor cells = at::zeros({lines * columns, rows, cols});
-  cells.slice(0, 0, count).copy_(images.detach().view({count, rows, cols}));
-  const at::Tensor framed =
-      at::constant_pad_nd(cells.clamp(0.0, 1.0), {0, kGap, 0, kGap}, kGapGrey);
-  const at::Tensor grid = framed.view({lines, columns, rows + kGap, cols + kGap})
-                              .transpose(1, 2)
-                              .reshape({lines * (rows + kGap), columns * (cols + kGap)});
-  // Removes the gap after the last row and column.
-  return grid.slice(0, 0, -kGap).slice(1, 0, -kGap);
-}
-
-void append(void* bytes, void* data, int size) {
-  static_cast<std::string*>(bytes)->append(static_cast<const char*>(data),
-                                           static_cast<size_t>(size));
-}
-
 }  // namespace
 
 at::Tensor thumbnails_of(const at::Tensor& data, const std::vector<int64_t>& shape) {
@@ -83,8 +54,17 @@ void write_image_grid(const std::filesystem::path& path, const at::Tensor& image
                       int64_t cols, int64_t columns) {
   TORCH_CHECK(images.dim() == 2 && images.size(1) == rows * cols, "images of ", images.sizes(),
               " are not [N, ", rows * cols, "]");
-  const at::Tensor grid = laid_out(images, rows, cols, columns);
-  write_file_atomic(path, png_of(grid.mul(255.0).round().to(at::kByte)));
+  constexpr double kGapGrey = 0.5;
+  const int64_t lines = (images.size(0) + columns - 1) / columns;
+  const at::Tensor cells =
+      at::constant_pad_nd(images.clamp(0.0, 1.0), {0, 0, 0, lines * columns - images.size(0)});
+  const at::Tensor framed =
+      at::constant_pad_nd(cells.view({lines, columns, rows, cols}), {0, 1, 0, 1}, kGapGrey);
+  const at::Tensor grid =
+      framed.transpose(1, 2).reshape({lines * (rows + 1), columns * (cols + 1)});
+  // Without the gap after the last row and column.
+  const at::Tensor inside = grid.slice(0, 0, -1).slice(1, 0, -1);
+  write_file_atomic(path, png_of(inside.mul(255.0).round().to(at::kByte)));
 }
 
 std::string png_of(const at::Tensor& pixels) {
@@ -93,6 +73,10 @@ std::string png_of(const at::Tensor& pixels) {
   const at::Tensor rows = pixels.contiguous();
   const int height = static_cast<int>(rows.size(0)), width = static_cast<int>(rows.size(1));
   const int channels = rows.dim() == 3 ? static_cast<int>(rows.size(2)) : 1;
+  const auto append = [](void* bytes, void* data, int size) {
+    static_cast<std::string*>(bytes)->append(static_cast<const char*>(data),
+                                             static_cast<size_t>(size));
+  };
   std::string png;
   if (!stbi_write_png_to_func(append, &png, width, height, channels, rows.data_ptr(),
                               width * channels))

@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdlib>
-#include <mutex>
+#include <iostream>
 #include <utility>
-#include <vector>
 
 #include "report/table.h"
 #include "util/format.h"
@@ -20,155 +18,100 @@ namespace {
 constexpr double kRedrawSeconds = 0.1;  // limit of redraws on a terminal
 constexpr double kFirstLineSeconds = 2.0;
 constexpr double kNextLineSeconds = 10.0;
-constexpr int kLeastBar = 10;
-constexpr int kGreatestBar = 30;
-constexpr int kBarStep = 5;  // so that the bar does not change its length with every digit
-
-void write_to_stderr(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
-    if (written <= 0) return;
-    text.remove_prefix(static_cast<size_t>(written));
-  }
-}
+constexpr size_t kBar = 20;  // characters
 
 double monotonic_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-bool stderr_redraws() {
+int width_of_stderr() {
   const char* const kind = std::getenv("TERM");
-  return ::isatty(STDERR_FILENO) == 1 && (kind == nullptr || std::string_view(kind) != "dumb");
-}
-
-int stderr_width() {
-  const int width = terminal_width(STDERR_FILENO);
-  return width > 0 ? width : 80;
-}
-
-std::string bar(double fraction, int width) {
-  const int inside = width - 2;
-  const int full = std::clamp(static_cast<int>(std::floor(fraction * inside)), 0, inside);
-  std::string text(static_cast<size_t>(full), '=');
-  if (full < inside) text += '>';
-  text.resize(static_cast<size_t>(inside), ' ');
-  return "[" + text + "]";
-}
-
-std::string spaced(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const auto& part : parts)
-    if (!part.empty()) text += (text.empty() ? "" : "  ") + part;
-  return text;
+  return kind && std::string_view(kind) == "dumb" ? 0 : terminal_width(STDERR_FILENO);
 }
 
 }  // namespace
 
-std::string render_progress(const ProgressLine& line, int width) {
-  const bool known = line.total > 0;
-  const double fraction =
-      known ? static_cast<double>(line.done) / static_cast<double>(line.total) : 0;
-  const auto run_done = static_cast<double>(line.done - line.done_before);
-  const double rate = line.elapsed > 0.0 ? run_done / line.elapsed : 0.0;
-
-  std::string counted = with_commas(line.done);
-  if (known) counted.append("/").append(with_commas(line.total));
-  counted.append(" ").append(line.unit);
-  std::string speed, time;
-  if (rate > 0.0) speed = significant(rate) + " " + line.unit + "/s";
-  if (line.finished)
-    time = "in " + duration(line.elapsed);
-  else if (rate > 0.0 && known && line.done < line.total)
-    time = duration(static_cast<double>(line.total - line.done) / rate) + " left";
-
-  std::string text = spaced({line.label, counted, speed, time, line.status});
-  if (width < 0) return text;
-  const int room = width - static_cast<int>(text.size()) - 2;
-  if (known && room >= kLeastBar)
-    text = spaced({line.label, bar(fraction, std::min(room, kGreatestBar) / kBarStep * kBarStep),
-                   counted, speed, time, line.status});
-  if (static_cast<int>(text.size()) > width) text.resize(static_cast<size_t>(width));
-  return text;
-}
-
-ProgressBar::ProgressBar(ProgressBarOptions options) : options_(std::move(options)) {
-  if (!options_.write) options_.write = write_to_stderr;
+ProgressLine::ProgressLine(ProgressOptions options)
+    : options_(std::move(options)), mean_(options_.value) {
+  if (!options_.write) options_.write = [](std::string_view text) { std::cerr << text; };
+  if (!options_.width) options_.width = width_of_stderr;
   if (!options_.seconds) options_.seconds = monotonic_seconds;
-  redraws_ = options_.terminal < 0 ? stderr_redraws() : options_.terminal == 1;
-  line_.label = options_.label;
-  line_.unit = options_.unit;
-  line_.total = options_.total;
-  line_.done = line_.done_before = options_.done;
+}
+
+void ProgressLine::begin(int64_t done, int64_t total) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  before_ = done_ = done;
+  total_ = total;
+  is_shown_ = options_.enabled;
   start_ = options_.seconds();
-  next_ = start_ + (redraws_ ? kRedrawSeconds : kFirstLineSeconds);
-  if (redraws_ && options_.enabled) draw();
+  next_ = start_ + kFirstLineSeconds;
+  if (options_.width() > 0) show(/*must=*/true);
 }
 
-ProgressBar::~ProgressBar() { finish(); }
-
-void ProgressBar::advance(int64_t by) noexcept {
+void ProgressLine::chunk(const ChunkResult& result) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  line_.done += by;
-  show();
+  status_ = mean_.add(result);
+  done_ += static_cast<int64_t>(result.indices.size());  // `begin` sets it after the store's chunks
+  show(/*must=*/false);
 }
 
-void ProgressBar::update(int64_t done, const std::string& status) noexcept {
+bool ProgressLine::stop() { return interrupted(); }
+
+void ProgressLine::advance(int64_t by) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
-  line_.done = done;
-  line_.status = status;
-  show();
+  done_ += by;
+  show(/*must=*/false);
 }
 
-void ProgressBar::finish() noexcept {
+void ProgressLine::update(int64_t done, const std::string& status) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (std::exchange(line_.finished, true) || !options_.enabled) return;
-  draw();
+  done_ = done;
+  status_ = status;
+  show(/*must=*/false);
 }
 
-/// Redraws the line if enough time has passed.
-void ProgressBar::show() noexcept {
-  if (line_.finished || !options_.enabled || options_.seconds() < next_) return;
-  next_ = options_.seconds() + (redraws_ ? kRedrawSeconds : kNextLineSeconds);
-  draw();
+void ProgressLine::finish() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  show(/*must=*/true, /*is_last=*/true);
 }
 
-void ProgressBar::draw() noexcept {
+/// Writes the line if it `must`, or if it may again.
+void ProgressLine::show(bool must, bool is_last) noexcept {
+  if (!is_shown_) return;
   try {
-    line_.elapsed = options_.seconds() - start_;
+    const double now = options_.seconds();
+    if (now < next_ && !must) return;
+    is_shown_ = !is_last;
+    const int width = options_.width();
+    next_ = now + (width > 0 ? kRedrawSeconds : kNextLineSeconds);
     // The last column stays free: some terminals wrap when it is filled.
-    const int width = std::max(1, (options_.width < 0 ? stderr_width() : options_.width) - 1);
-    options_.write(redraws_ ? "\r" + render_progress(line_, width) + "\x1b[K" +
-                                  (line_.finished ? "\n" : "")
-                            : render_progress(line_, -1) + "\n");
+    const std::string text = line(now - start_, width > 0 ? std::max(1, width - 1) : 0, is_last);
+    options_.write(width > 0 ? "\r" + text + "\x1b[K" + (is_last ? "\n" : "") : text + "\n");
   } catch (...) {  // a failure to show progress must not stop the work
   }
 }
 
-RunProgress::RunProgress(RunProgressOptions options)
-    : options_(std::move(options)), mean_(options_.value) {}
-
-void RunProgress::begin(int64_t done, int64_t total) {
-  ProgressBarOptions bar;
-  bar.label = options_.program;
-  bar.unit = options_.unit;
-  bar.total = total;
-  bar.done = done;
-  bar.enabled = options_.enabled;
-  done_ = done;
-  running_ = std::make_unique<ProgressBar>(bar);
-}
-
-void RunProgress::chunk(const ChunkResult& result) {
-  const std::string status = mean_.add(result);
-  if (!running_) return;  // the chunk came from the store
-  done_ += static_cast<int64_t>(result.indices.size());
-  running_->update(done_, status);
-}
-
-bool RunProgress::stop() { return interrupted(); }
-
-void RunProgress::finish() {
-  if (running_) running_->finish();
+/// A line with a bar in at most `width` columns, or, if that is 0, without one.
+std::string ProgressLine::line(double elapsed, int width, bool is_last) const {
+  const auto done = static_cast<double>(done_), total = static_cast<double>(total_);
+  const double rate = elapsed > 0 ? (done - static_cast<double>(before_)) / elapsed : 0;
+  std::string text = "  " + with_commas(done_);
+  if (total_ > 0) text += "/" + with_commas(total_);
+  text += " " + options_.unit;
+  if (rate > 0) text += "  " + significant(rate) + " " + options_.unit + "/s";
+  if (is_last)
+    text += "  in " + duration(elapsed);
+  else if (rate > 0 && done_ < total_)
+    text += "  " + duration((total - done) / rate) + " left";
+  if (!status_.empty()) text += "  " + status_;
+  if (width == 0) return options_.label + text;
+  const size_t most = static_cast<size_t>(width);
+  if (total_ > 0 && options_.label.size() + kBar + 4 + text.size() <= most) {
+    const auto full = static_cast<size_t>(std::clamp(done / total, 0.0, 1.0) * double(kBar));
+    text = "  [" + (std::string(full, '=') + ">" + std::string(kBar, ' ')).substr(0, kBar) + "]" +
+           text;
+  }
+  return (options_.label + text).substr(0, most);
 }
 
 }  // namespace crais

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -13,46 +12,37 @@
 
 namespace crais {
 
-struct ProgressBarOptions {
+struct ProgressOptions {
   std::string label = {};
-  int64_t total = 0;  // 0: unknown
-  int64_t done = 0;   // by earlier runs that this run resumes; not counted in the rate
-  std::string unit = "images";
-  bool enabled = true;  // false: no output
+  std::string unit = "problems";
+  std::string value = "log Z";  // the name of a run's mean
+  bool enabled = true;          // false: no output
 
-  // The output; by default stderr and the clock. For tests.
+  // The screen, its columns (0: it is no terminal) and a clock; by default those of stderr.
   std::function<void(std::string_view)> write = {};
+  std::function<int()> width = {};
   std::function<double()> seconds = {};
-  int width = -1;     // columns; -1: ask the terminal
-  int terminal = -1;  // 1: redraw one line; 0: write whole lines; -1: ask the system
 };
-
-/// The content of a progress line. If `width` < 0, the line is complete and has no bar.
-struct ProgressLine {
-  std::string label;
-  int64_t done = 0;
-  int64_t total = 0;
-  std::string unit;
-  std::string status;
-  double elapsed = 0.0;  // seconds of this run
-  int64_t done_before = 0;
-  bool finished = false;
-};
-std::string render_progress(const ProgressLine& line, int width);
 
 /// A progress line: on a terminal one redrawn line with a bar, elsewhere a plain line after 2
-/// seconds and then every 10 seconds. Any thread may call any member. Never throws; a failing
-/// stderr is ignored.
+/// seconds and then every 10 seconds. As the observer of a run it shows the running mean of the
+/// first method with its error, and stops at SIGINT and SIGTERM (see install_interrupt_handler).
+/// Any thread may call any member. Never throws while it shows; a failing stderr is ignored.
 ///
-///     crais::ProgressBar bar({.label = "mine", .total = 100});
-///     bar.advance();
-///     bar.finish();
-class ProgressBar {
+///     crais::ProgressLine progress({.label = "mine"});
+///     crais::Result r = crais::estimate_log_normalizer(target, {}, {.observer = &progress});
+///     progress.finish();
+class ProgressLine : public RunObserver {
  public:
-  explicit ProgressBar(ProgressBarOptions options);
-  ~ProgressBar();  // leaves the terminal with a finished line
-  ProgressBar(const ProgressBar&) = delete;
-  ProgressBar& operator=(const ProgressBar&) = delete;
+  explicit ProgressLine(ProgressOptions options);
+  ~ProgressLine() override { finish(); }  // leaves the terminal with a finished line
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  /// Starts the clock. `done` of `total` (0: unknown) are of earlier runs, and not in the rate.
+  void begin(int64_t done, int64_t total) override;
+  void chunk(const ChunkResult& result) override;
+  bool stop() override;
 
   void advance(int64_t by = 1) noexcept;
   /// Sets the count and a free text, such as "log p -87.31 +- 0.21  ESS 0.62".
@@ -61,45 +51,16 @@ class ProgressBar {
   void finish() noexcept;
 
  private:
-  void show() noexcept;
-  void draw() noexcept;
+  void show(bool must, bool is_last = false) noexcept;
+  std::string line(double elapsed, int width, bool is_last) const;
 
-  ProgressBarOptions options_;
-  ProgressLine line_;
+  ProgressOptions options_;
   std::mutex mutex_;
-  bool redraws_ = false;
-  double start_ = 0.0;
-  double next_ = 0.0;  // time of the next redraw
-};
-
-struct RunProgressOptions {
-  std::string program;            // the label of the bar
-  std::string unit = "problems";  // the counted things
-  std::string value = "log Z";    // the name of the running mean
-  bool enabled = true;
-};
-
-/// A line on stderr: progress, rate, and the running mean of the first method with its error. Stops
-/// at SIGINT and SIGTERM (see install_interrupt_handler).
-///
-///     crais::RunProgress progress({.program = "mine"});
-///     crais::Result r = crais::estimate_log_normalizer(target, {}, {.observer = &progress});
-///     progress.finish();
-class RunProgress : public RunObserver {
- public:
-  explicit RunProgress(RunProgressOptions options);
-
-  void begin(int64_t done, int64_t total) override;
-  void chunk(const ChunkResult& result) override;
-  bool stop() override;
-  /// Leaves the terminal with a finished line.
-  void finish();
-
- private:
-  RunProgressOptions options_;
   RunningMean mean_;
-  int64_t done_ = 0;
-  std::unique_ptr<ProgressBar> running_;
+  std::string status_;
+  int64_t before_ = 0, done_ = 0, total_ = 0;
+  double start_ = 0, next_ = 0;  // times of `begin` and of the next line
+  bool is_shown_ = false;        // from `begin` to `finish`
 };
 
 }  // namespace crais

@@ -6,7 +6,6 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "evaluation/result_store.h"
@@ -20,11 +19,6 @@ namespace crais {
 struct ReportFile {
   std::string name;
   std::function<std::string()> content;
-
-  ReportFile(std::string file, std::function<std::string()> make)
-      : name(std::move(file)), content(std::move(make)) {}
-  ReportFile(std::string file, const std::string& text)
-      : name(std::move(file)), content([text] { return text; }) {}
 };
 
 /// The report of a run of any estimating program. If the run was stopped, or another process
@@ -65,5 +59,22 @@ void save(const RunReport& report, const std::filesystem::path& folder,
 /// Prints on stdout: the summary as JSON or CSV, or the tables, and the folder of the files (if not
 /// empty).
 void print(const RunReport& report, const std::string& folder, Format format, int width);
+
+/// What report.html shows beside a summary.
+struct RunPage {
+  std::string title;
+  std::string problem;       // the program's word for a problem: "image"
+  std::string quantity;      // what it estimates: "log p(x)"
+  std::string command = {};  // repeats the run
+  NotedTables tables = {};
+  std::vector<std::string> findings = {};              // what is doubtful, and what would mend it
+  nlohmann::json pictures = nlohmann::json::object();  // data URLs by index of the problem
+  nlohmann::json particles = nullptr;                  // points of the plane, [x, y]
+};
+
+/// The page, one file that loads no other: the template page.html, which shows JSON. It holds
+/// `summary`, the content of summary.json, the estimates of each method and the schedule: the
+/// shared one, or that of the first problem.
+std::string html_of(const RunPage& page, const RunResults& results, const nlohmann::json& summary);
 
 }  // namespace crais

@@ -30,99 +30,88 @@ size_t width_of(const std::string& text) {
   }));
 }
 
-}  // namespace
+/// How a column is set.
+struct Column {
+  size_t index, width;
+  bool is_right;  // of numbers
+};
 
-Table::Table(std::vector<std::string> headers, std::string title, size_t names)
-    : title_(std::move(title)), headers_(std::move(headers)), names_(names) {}
-
-void Table::add_row(std::vector<std::string> cells) {
-  if (cells.size() != headers_.size())
-    throw Error(ErrorKind::kInternal, "a table row has " + std::to_string(cells.size()) +
-                                          " cells for " + std::to_string(headers_.size()) +
-                                          " columns");
-  rows_.push_back(std::move(cells));
-}
-
-std::vector<size_t> Table::widths() const {
-  std::vector<size_t> widths;
-  for (size_t c = 0; c < headers_.size(); ++c) {
-    widths.push_back(width_of(headers_[c]));
-    for (const Row& row : rows_) widths[c] = std::max(widths[c], width_of(row[c]));
-  }
-  return widths;
-}
-
-std::vector<bool> Table::numeric() const {
-  std::vector<bool> numeric(headers_.size(), !rows_.empty());
-  for (size_t c = 0; c < headers_.size(); ++c)
-    for (const Row& row : rows_) numeric[c] = numeric[c] && reads_as_number(row[c]);
-  return numeric;
-}
-
-std::string Table::part(const std::vector<size_t>& columns, size_t width) const {
-  std::vector<size_t> widths = this->widths();
-  const std::vector<bool> right = numeric();
-  size_t before_last = 0;
-  for (size_t i = 0; i + 1 < columns.size(); ++i) before_last += widths[columns[i]] + 2;
+/// Some columns of a table, of which the last is broken between words where it would pass `most`.
+std::string part_of(const Table& table, std::vector<Column> columns, size_t most) {
   constexpr size_t kLeast = 12;  // width of a broken column
-  size_t& last = widths[columns.back()];
-  if (width > 0 && before_last + last > width)
-    last = std::max(kLeast, width > before_last ? width - before_last : 0);
-
-  const auto line = [&](const Row& row, const std::string& end) {
-    std::string text;
-    for (size_t i = 0; i < columns.size(); ++i) {
-      const size_t c = columns[i];
-      const std::string& cell = i + 1 == columns.size() ? end : row[c];
-      const size_t used = width_of(cell);
-      const std::string space(used < widths[c] ? widths[c] - used : 0, ' ');
-      text += (i == 0 ? "" : "  ") + (right[c] ? space + cell : cell + space);
-    }
-    text.erase(text.find_last_not_of(' ') + 1);
-    return text + "\n";
-  };
-  const auto lines = [&](const Row& row) {
-    const std::string& cell = row[columns.back()];
-    if (width_of(cell) <= last) return line(row, cell);
-    std::istringstream broken(wrapped(cell, static_cast<int>(last)));
-    std::string text, piece;
-    Row rest = row;
-    while (std::getline(broken, piece)) {
-      text += line(rest, piece);
-      rest.assign(row.size(), "");
-    }
+  size_t whole = 0;
+  for (const Column& c : columns) whole += c.width + (&c == &columns.back() ? 0 : 2);
+  Column& last = columns.back();
+  const size_t before = whole - last.width;
+  if (whole > most) last.width = std::max(kLeast, most > before ? most - before : 0);
+  const auto lines = [&](Table::Row row) {
+    std::string cell = std::move(row[last.index]), text;
+    if (width_of(cell) > last.width) cell = wrapped(cell, static_cast<int>(last.width));
+    std::istringstream pieces(cell);
+    do {
+      row[last.index].clear();
+      std::getline(pieces, row[last.index]);
+      std::string line;
+      for (const Column& c : columns) {
+        const size_t used = width_of(row[c.index]);
+        const std::string space(used < c.width ? c.width - used : 0, ' '),
+            gap(c.index ? 2 : 0, ' ');
+        line += gap + (c.is_right ? space + row[c.index] : row[c.index] + space);
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      text += line + "\n";
+      row.assign(row.size(), "");
+    } while (pieces.peek() != EOF);
     return text;
   };
-  std::string text = lines(headers_) + std::string(before_last + last, '-') + "\n";
-  for (const Row& row : rows_) text += lines(row);
+  std::string text = lines(table.headers()) + std::string(before + last.width, '-') + "\n";
+  for (const Table::Row& row : table.rows()) text += lines(row);
   return text;
 }
 
-std::string Table::text(int width) const {
-  const std::vector<size_t> widths = this->widths();
-  const std::vector<bool> right = numeric();
-  const auto most = width > 0 ? static_cast<size_t>(width) : std::string::npos;
-  std::vector<size_t> names;
-  size_t named = 0;
-  for (size_t c = 0; c < headers_.size() && (names_ > 0 ? c < names_ : !right[c]); ++c) {
-    if (c > 0 && named + widths[c] + 2 > most / 2) break;
-    names.push_back(c);
-    named += widths[c] + 2;
+}  // namespace
+
+void Table::add_row(const NamedCells& cells) {
+  Row headers, row;
+  for (const auto& [header, cell] : cells) {
+    headers.push_back(header);
+    row.push_back(cell);
   }
-  if (names.size() == headers_.size()) {  // the first column is enough if there is another
-    names.resize(headers_.size() > 1 ? 1 : 0);
-    named = names.empty() ? 0 : widths[0] + 2;
+  if (rows_.empty()) headers_ = headers;
+  if (headers_ != headers)
+    throw internal_error("a row of a table has other columns than the first");
+  rows_.push_back(std::move(row));
+}
+
+std::string Table::text(int width) const {
+  std::vector<Column> columns;
+  for (size_t i = 0; i < headers_.size(); ++i) {
+    Column& c = columns.emplace_back(Column{i, width_of(headers_[i]), true});
+    for (const Row& row : rows_) {
+      c.width = std::max(c.width, width_of(row[i]));
+      c.is_right = c.is_right && reads_as_number(row[i]);
+    }
+  }
+  const size_t most = width > 0 ? static_cast<size_t>(width) : std::string::npos;
+  std::vector<Column> names;
+  size_t named = 0;
+  for (const Column& c : columns) {
+    const bool is_name = names_ > 0 ? c.index < names_ : !c.is_right;
+    if (!is_name || c.index + 1 == columns.size()) break;
+    if (c.index > 0 && named + c.width + 2 > most / 2) break;
+    names.push_back(c);
+    named += c.width + 2;
   }
   std::string text = title_.empty() ? "" : wrapped(title_, width > 0 ? width : 1 << 20);
-  for (size_t c = names.size(); c < headers_.size();) {
-    if (c > names.size()) text += "\n";
-    std::vector<size_t> columns = names;
+  for (size_t i = names.size(); i < columns.size();) {
+    if (i > names.size()) text += "\n";
+    std::vector<Column> part = names;
     size_t used = named;
     do {
-      columns.push_back(c);
-      used += widths[c++] + 2;
-    } while (c < headers_.size() && used + widths[c] <= most);
-    text += part(columns, width > 0 ? most : 0);
+      part.push_back(columns[i]);
+      used += columns[i++].width + 2;
+    } while (i < columns.size() && used + columns[i].width <= most);
+    text += part_of(*this, part, most);
   }
   return text;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace crais {
@@ -10,11 +11,15 @@ namespace crais {
 /// without "+- error", "%" or ",") are right-aligned, other columns left-aligned.
 class Table {
  public:
-  /// The first `names` columns name a row. 0 means the text columns on the left.
-  explicit Table(std::vector<std::string> headers, std::string title = "", size_t names = 0);
+  using Row = std::vector<std::string>;
+  using NamedCells = std::vector<std::pair<std::string, std::string>>;  // headers and cells
 
-  /// Throws Error kInternal if there is not one cell for every header.
-  void add_row(std::vector<std::string> cells);
+  /// The first `names` columns name a row. 0 means the text columns on the left.
+  explicit Table(std::string title = "", size_t names = 0)
+      : title_(std::move(title)), names_(names) {}
+
+  /// Throws Error kInternal if the headers are not those of the first row.
+  void add_row(const NamedCells& cells);
 
   /// The whole table. Each line ends with a newline and has no spaces before it.
   ///
@@ -24,20 +29,15 @@ class Table {
   /// even then is broken between words.
   std::string text(int width = 0) const;
 
-  using Row = std::vector<std::string>;
   const std::string& title() const { return title_; }
   const Row& headers() const { return headers_; }
   const std::vector<Row>& rows() const { return rows_; }
 
  private:
-  std::string part(const std::vector<size_t>& columns, size_t width) const;
-  std::vector<size_t> widths() const;
-  std::vector<bool> numeric() const;
-
   std::string title_;
+  size_t names_;
   Row headers_;
   std::vector<Row> rows_;
-  size_t names_;
 };
 
 /// The columns of the terminal that stream `descriptor` writes to; 0 if it is not a terminal.

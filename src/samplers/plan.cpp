@@ -28,14 +28,15 @@ class FrozenStepSizes : public StepSizes {
 PilotRun learn_and_run_pilot(const Problem& problem, const Path& path, const ScheduleRule& rule,
                              const Transition& transition, const PilotOptions& options,
                              at::Generator& rng) {
-  const LearnedPath learned = learn_path(problem, path, transition, options, rng);
+  Cost cost;
   try {
-    PilotRun pilot = run_pilot(problem, *learned.path, rule, transition, options, rng);
-    pilot.plan.path = learned.path;
-    pilot.run.cost += learned.cost;
+    const auto learned = learn_path(problem, path, transition, options, rng, cost);
+    PilotRun pilot = run_pilot(problem, *learned, rule, transition, options, rng);
+    pilot.plan.path = learned;
+    pilot.run.cost += cost;
     return pilot;
   } catch (ScheduleError& error) {
-    error.spent += learned.cost;
+    error.spent += cost;
     throw;
   }
 }
@@ -180,7 +181,7 @@ Plan select(const Plan& plan, const at::Tensor& index) {
           .step_sizes = columns(plan.step_sizes),
           .num_particles = plan.num_particles,
           .divergence = columns(plan.divergence),
-          .path = plan.path ? plan.path->select(index) : nullptr,
+          .path = plan.path ? plan.path->along(plan.path->descent().select(index)) : nullptr,
           .accept_prob = columns(plan.accept_prob),
           .ess = columns(plan.ess)};
 }

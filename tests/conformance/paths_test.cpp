@@ -27,7 +27,7 @@ std::vector<std::string> specs() {
 std::shared_ptr<const Path> ready(const std::string& spec) {
   std::shared_ptr<const Path> path = PathRegistry::instance().make("path", spec);
   if (!path->needs_learning()) return path;
-  return testing::any_descent(spec, 1, 6);
+  return testing::any_descent(spec, 6);
 }
 
 class Paths : public ::testing::TestWithParam<std::string> {

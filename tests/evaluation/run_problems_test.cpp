@@ -181,7 +181,7 @@ TEST(RunProblems, GoesOnAlongALearnedPath) {
     expect_same(whole, rest);
     const Plan& plan = per_problem ? *rest.chunks.at(0).plan : *rest.state.plan;
     ASSERT_NE(plan.path, nullptr);
-    EXPECT_EQ(plan.path->constants().step.size(1), per_problem ? 3 : 1);
+    EXPECT_EQ(plan.path->descent().range.size(1), per_problem ? 3 : 1);
     const at::Tensor error =
         tables(rest).front().matrix("log_normalizer")[0] - *problems()->true_log_normalizer();
     EXPECT_LT(error.abs().max().item<double>(), 1.5);
@@ -274,34 +274,28 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
   refuse_seen("'divergence'", &Plan::divergence, 2);
   refuse_seen("'ess'", &Plan::ess, 4);
   refuse_seen("'accept_prob'", &Plan::accept_prob, 3);
-  const auto refuse_path = [&](const std::string& word,
-                               const std::function<void(DescentConstants&)>& spoil,
+  const auto refuse_path = [&](const std::string& word, const std::function<void(Descent&)>& spoil,
                                const std::string& name = "f:jensen-shannon,knots=6") {
     refuse(word, [&](auto& c) {
-      const at::Tensor ones = at::ones({4, 3}, at::kDouble);
-      DescentConstants constants{at::stack({-ones[0], ones[0]}), ones, ones, ones};
-      spoil(constants);
       const auto blank = std::dynamic_pointer_cast<const DescentPath>(
           std::shared_ptr<const Path>(PathRegistry::instance().make("path", name)));
-      const Descent none(blank->shared_divergence(), constants.range);
+      const at::Tensor ones = at::ones({3}, at::kDouble);
+      Descent descent(blank->shared_divergence(), at::stack({-ones, ones}));
+      for (int i = 0; i < 4; ++i) descent.advance(ones, ones, ones);
+      spoil(descent);
       c.plan = Plan{at::linspace(0, 1, 3, at::kDouble).unsqueeze(1).repeat({1, 3}),
                     at::ones({2, 3}, at::kDouble), 4};
-      c.plan->path = blank->with(constants, none);
+      c.plan->path = blank->along(descent);
     });
   };
-  refuse_path("step forward", [](auto& c) { c.step = at::zeros_like(c.step); });
-  refuse_path("step forward", [](auto& c) {
-    c.step = c.step.clone();
-    c.step[1].zero_();  // and goes on after its rest
-  });
-  refuse_path("range of a path", [](auto& c) { c.range = -c.range; });
-  refuse_path("out of range", [](auto& c) { c.mean = c.mean / 0; });
-  refuse_path("belong together", [](auto& c) { c.mean = c.mean.slice(0, 1); });
+  refuse_path("step forward", [](auto& d) { d.steps[0] = at::zeros_like(d.steps[0]); });
+  refuse_path("step forward", [](auto& d) { d.steps[1] = at::zeros_like(d.steps[1]); });
+  refuse_path("range of a path", [](auto& d) { d.range = -d.range; });
+  refuse_path("out of range", [](auto& d) { d.mean[2] = d.mean[2] / 0; });
+  refuse_path("belong together", [](auto& d) { d.mean.pop_back(); });
   refuse_path(
       "too many steps", [](auto&) {}, "f:jensen-shannon,knots=3");
-  refuse_path("betas and path", [](auto& c) {
-    c = {c.range.slice(1, 1), c.log_ratio.slice(1, 1), c.mean.slice(1, 1), c.step.slice(1, 1)};
-  });
+  refuse_path("betas and path", [](auto& d) { d = d.select(at::tensor({0, 1}, at::kLong)); });
   EXPECT_EQ(store.read_chunks(shape).size(), 4u);
   shape.indices = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   EXPECT_EQ(store.read_chunks(shape).size(), 4u);

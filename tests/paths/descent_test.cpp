@@ -17,6 +17,7 @@ namespace {
 
 using testing::any_descent;
 using testing::descent_path;
+using testing::equal_steps;
 using testing::Line;
 using testing::max_abs_diff;
 
@@ -34,46 +35,39 @@ INSTANTIATE_TEST_SUITE_P(Every, Descents, ::testing::ValuesIn(divergences()),
                          testing::named_by_index_and_spec);
 
 /// The mapping of v through the same steps, number by number, with nothing between nodes.
-at::Tensor by_bisection(const Divergence& divergence, const DescentConstants& c, double kappa) {
+double by_bisection(const Divergence& divergence, const Descent& d, double kappa) {
   double v = kappa;
-  for (int64_t i = 0; i < c.step.size(0); ++i) {
-    v -= c.log_ratio[i][0].item<double>();
-    const double m = c.mean[i][0].item<double>(), dt = c.step[i][0].item<double>();
-    const auto excess = [&](double y) {
-      return y - v + dt * (divergence.g(at::full({1}, y, at::kDouble)).item<double>() - m);
-    };
+  for (size_t i = 0; i < d.steps.size(); ++i) {
+    v -= d.log_ratio[i].item<double>();
+    const double m = d.mean[i].item<double>(), dt = d.steps[i].item<double>();
     double low = -500, high = 500;
-    for (int k = 0; k < 100; ++k) (excess((low + high) / 2) > 0 ? high : low) = (low + high) / 2;
+    for (int k = 0; k < 100; ++k) {
+      const double y = (low + high) / 2;
+      const double g = divergence.g(at::full({1}, y, at::kDouble)).item<double>();
+      (y - v + dt * (g - m) > 0 ? high : low) = y;
+    }
     v = (low + high) / 2;
   }
-  return at::full({}, v, at::kDouble);
+  return v;
 }
 
 TEST_P(Descents, TablesAreTheSolution) {
-  const auto path = any_descent("f:" + GetParam(), 1, 9);
-  Descent descent(path->shared_divergence(), path->constants().range);
-  for (int64_t i = 0; i < 9; ++i)
-    descent.advance(path->constants().log_ratio[i], path->constants().mean[i],
-                    path->constants().step[i]);
-  for (const double kappa : {-28.3, -11.7, -4.1, -1.3, -0.2, 0.35, 1.9, 3.3, 7.7, 21.0}) {
-    const at::Tensor at_kappa = at::full({1, 1}, kappa, at::kDouble);
-    EXPECT_NEAR(kappa - descent.at(at_kappa).h.item<double>(),
-                by_bisection(path->divergence(), path->constants(), kappa).item<double>(), 5e-4)
+  const Descent descent = equal_steps(*path_, at::ones({1}, at::kDouble), 9);
+  for (const double kappa : {-28.3, -11.7, -4.1, -1.3, -0.2, 0.35, 1.9, 3.3, 7.7, 21.0})
+    EXPECT_NEAR(kappa - descent.at(at::full({1, 1}, kappa, at::kDouble)).h.item<double>(),
+                by_bisection(path_->divergence(), descent, kappa), 5e-4)
         << kappa;
-  }
 }
 
 /// dJ/dtheta = -Var[g]: with dtheta = delta / V, J falls by delta a step.
 TEST_P(Descents, DivergenceFallsByDeltaAStep) {
   const Line line(0.9, 0.7, 0.3);
-  DescentConstants constants;
   const double whole = line.divergence(path_->divergence(), at::zeros_like(line.log_q0()));
-  constexpr int64_t kSteps = 80;
   const double delta = whole / 100;
-  const std::vector<double> found = line.descend(
-      *path_, [&](double v) { return delta / v; }, kSteps, constants);
-  const double slope = (found[kSteps] - found[0]) / (delta * double(kSteps));
-  EXPECT_NEAR(slope, -1, 0.03);
+  std::vector<double> found;
+  line.descend(
+      *path_, [&](double v) { return delta / v; }, 81, &found);
+  EXPECT_NEAR((found[80] - found[0]) / (80 * delta), -1, 0.03);
   for (size_t i = 0; i < found.size(); i += 10)
     EXPECT_NEAR(found[i], whole - delta * double(i), 0.03 * whole) << i;
 }
@@ -81,11 +75,9 @@ TEST_P(Descents, DivergenceFallsByDeltaAStep) {
 /// Constant rate on the finished path, which knows nothing of how it was found.
 TEST_P(Descents, ConstantRateTakesDivergenceOverDeltaSteps) {
   const Line line(0.9, 0.7, 0.3);
-  DescentConstants constants;
   const double whole = line.divergence(path_->divergence(), at::zeros_like(line.log_q0()));
-  line.descend(
-      *path_, [&](double v) { return whole / 100 / v; }, 95, constants);
-  const auto path = path_->with(constants);
+  const auto path = path_->along(line.descend(
+      *path_, [&](double v) { return whole / 100 / v; }, 95));
   constexpr int64_t kSteps = 400;
   std::ostringstream spec;
   spec.precision(17);
@@ -116,10 +108,8 @@ Apart apart_from_power_mean(const Line& line, double alpha, int64_t steps) {
   std::ostringstream order;
   order << alpha;
   const auto unlearned = descent_path("f:alpha:" + order.str());
-  DescentConstants constants;
-  line.descend(
-      *unlearned, [&](double) { return 1.2 / double(steps); }, steps, constants);
-  const auto path = unlearned->with(constants);
+  const auto path = unlearned->along(line.descend(
+      *unlearned, [&](double) { return 1.2 / double(steps); }, steps));
   const auto power = PathRegistry::instance().make("path", "power:" + order.str());
   const at::Tensor beta = at::full({1, 1}, double(steps) / double(steps + 1), at::kDouble);
   const PathPoint found = path->at(beta, line.log_q0(), line.log_gamma());
@@ -151,12 +141,10 @@ TEST(DescentPath, OfAnAlphaDivergenceIsThePowerMean) {
 TEST(DescentPath, KeepsItsColumnsApart) {
   const auto unlearned = descent_path("f:jensen-shannon");
   const at::Tensor scale = at::tensor({0.3, 1.0, 2.0}, at::kDouble);
-  DescentConstants c = any_descent("f:jensen-shannon", 3, 5)->constants();
-  c.step = c.step * scale;
-  c.range = c.range * scale;
-  c.step[4][1] = 0;  // the second arrives early
-  c.step[3][1] = 0;
-  const auto path = unlearned->with(c);
+  Descent all = equal_steps(*unlearned, scale, 3);
+  const at::Tensor some = at::tensor({1.0, 0.0, 1.0}, at::kDouble);  // the second arrives early
+  for (int i = 0; i < 2; ++i) all.advance(all.log_ratio[0], all.mean[0], all.steps[0] * some);
+  const auto path = unlearned->along(all);
   at::Generator rng = make_generator(1);
   const at::Tensor a = at::randn({3, 50}, rng, at::kDouble),
                    b = 3 * at::randn({3, 50}, rng, at::kDouble);
@@ -168,24 +156,20 @@ TEST(DescentPath, KeepsItsColumnsApart) {
   for (int64_t p = 0; p < 3; ++p) {
     const at::Tensor only = at::full({1}, p, at::kLong);
     const auto row = [&](const at::Tensor& x) { return x.index_select(0, only); };
-    const auto selected = path->select(only);
+    const auto selected = unlearned->along(all.select(only));
     EXPECT_TRUE(
         at::equal(selected->at(row(beta), row(a), row(b)).log_density, row(together.log_density)));
     EXPECT_TRUE(at::equal(selected->advance(row(beta).squeeze(1), row(time)), row(later)));
     // A column alone has as many knots as its own steps.
-    DescentConstants own{c.range.slice(1, p, p + 1), c.log_ratio.slice(1, p, p + 1),
-                         c.mean.slice(1, p, p + 1), c.step.slice(1, p, p + 1)};
-    if (p == 1)
-      own = {own.range, own.log_ratio.slice(0, 0, 3), own.mean.slice(0, 0, 3),
-             own.step.slice(0, 0, 3)};
-    EXPECT_LT(max_abs_diff(unlearned->with(own)->at(row(beta), row(a), row(b)).log_density,
-                           row(together.log_density)),
-              1e-8);
+    const auto own = unlearned->along(equal_steps(*unlearned, row(scale), p == 1 ? 3 : 5));
+    EXPECT_LT(
+        max_abs_diff(own->at(row(beta), row(a), row(b)).log_density, row(together.log_density)),
+        1e-8);
   }
 }
 
 TEST(DescentPath, ClockRunsWithTheta) {
-  const auto path = any_descent("f:alpha:0.5", 1, 4);  // knots 0.4 apart in theta, 0.2 in beta
+  const auto path = any_descent("f:alpha:0.5", 4);  // knots 0.4 apart in theta, 0.2 in beta
   const auto later = [&](double beta, double time) {
     return path
         ->advance(at::full({1}, beta, at::kDouble), at::full({1}, std::log(time), at::kDouble))
@@ -207,7 +191,7 @@ TEST(DescentPath, HasToBeLearned) {
   EXPECT_EQ(path->options().max_knots, 7);
   const at::Tensor x = at::zeros({1, 1}, at::kDouble);
   EXPECT_THROW(path->at(x, x, x), c10::Error);
-  EXPECT_FALSE(any_descent("f:jensen-shannon", 1, 3)->needs_learning());
+  EXPECT_FALSE(any_descent("f:jensen-shannon", 3)->needs_learning());
   expect_error(ErrorKind::kArgument, {"unknown divergence 'kl'"}, [] { descent_path("f:kl"); });
   expect_error(ErrorKind::kArgument, {"needs divergence"}, [] { descent_path("f"); });
 }

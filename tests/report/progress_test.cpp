@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -12,71 +13,47 @@ namespace {
 /// A clock that is set by hand and a screen that remembers.
 struct Stage {
   double now = 100.0;
-  std::vector<std::string> written;
+  std::vector<std::string> written = {};
 
-  ProgressBarOptions options(bool terminal, int64_t total = 1000) {
-    ProgressBarOptions options;
-    options.label = "AIS";
-    options.total = total;
-    options.write = [this](std::string_view text) { written.emplace_back(text); };
-    options.seconds = [this] { return now; };
-    options.width = 80;
-    options.terminal = terminal ? 1 : 0;
-    return options;
+  ProgressOptions options(int width) {
+    return {.label = "AIS",
+            .unit = "images",
+            .write = [this](std::string_view text) { written.emplace_back(text); },
+            .width = [width] { return width; },
+            .seconds = [this] { return now; }};
   }
 };
 
-ProgressLine line() {
-  ProgressLine line;
-  line.label = "AIS";
-  line.done = 512;
-  line.total = 1024;
-  line.unit = "images";
-  line.status = "log p -87.31 +- 0.21";
-  line.elapsed = 64.0;
-  return line;
+/// The line after 64 seconds with 512 images done.
+std::string line(int width, int64_t before, int64_t total, int64_t done = 512,
+                 const std::string& status = "log p -87.31 +- 0.21") {
+  Stage stage;
+  ProgressLine progress(stage.options(width));
+  progress.begin(before, total);
+  stage.now += 64;
+  progress.update(done, status);
+  return stage.written.back();
 }
 
 TEST(ProgressLine, SaysHowFarHowFastHowLong) {
-  EXPECT_EQ(render_progress(line(), -1),
-            "AIS  512/1,024 images  8.00 images/s  1 min 04 s left  log p -87.31 +- 0.21");
-}
-
-TEST(ProgressLine, FillsTheWidthWithABar) {
   const std::string rest = "512/1,024 images  8.00 images/s  1 min 04 s left  log p -87.31 +- 0.21";
-  EXPECT_EQ(render_progress(line(), 97), "AIS  [=========>        ]  " + rest);
-  EXPECT_EQ(render_progress(line(), 84), "AIS  " + rest);  // no room for a bar
-}
-
-TEST(ProgressLine, NeverExceedsTheWidth) {
+  EXPECT_EQ(line(0, 0, 1024), "AIS  " + rest + "\n");
+  EXPECT_EQ(line(100, 0, 1024), "\rAIS  [==========>         ]  " + rest + "\x1b[K");
+  EXPECT_EQ(line(85, 0, 1024), "\rAIS  " + rest + "\x1b[K");  // no room for a bar
+  // A resumed run rates only its own work: 64 in 64 s, 512 to go.
+  EXPECT_EQ(line(0, 448, 1024),
+            "AIS  512/1,024 images  1.00 images/s  8 min 32 s left  log p -87.31 +- 0.21\n");
+  EXPECT_EQ(line(0, 0, 0), "AIS  512 images  8.00 images/s  log p -87.31 +- 0.21\n");
+  EXPECT_EQ(line(0, 0, 1024, 0, ""), "AIS  0/1,024 images\n");
   for (int width = 1; width < 120; ++width)
-    EXPECT_LE(render_progress(line(), width).size(), static_cast<size_t>(width));
+    EXPECT_LE(line(width, 0, 1024).size(), static_cast<size_t>(std::max(1, width - 1)) + 4);
 }
 
-TEST(ProgressLine, AResumedRunRatesOnlyItsOwnWork) {
-  ProgressLine resumed = line();
-  resumed.done_before = 448;  // 64 in 64 s, 512 to go
-  EXPECT_EQ(render_progress(resumed, -1),
-            "AIS  512/1,024 images  1.00 images/s  8 min 32 s left  log p -87.31 +- 0.21");
-}
-
-TEST(ProgressLine, WithoutATotalPromisesNoEnd) {
-  ProgressLine open = line();
-  open.total = 0;
-  EXPECT_EQ(render_progress(open, -1), "AIS  512 images  8.00 images/s  log p -87.31 +- 0.21");
-}
-
-TEST(ProgressLine, WithoutWorkPromisesNothing) {
-  ProgressLine fresh = line();
-  fresh.done = 0;
-  fresh.status.clear();
-  EXPECT_EQ(render_progress(fresh, -1), "AIS  0/1,024 images");
-}
-
-TEST(ProgressBar, WritesPlainLinesNowAndThen) {
+TEST(ProgressLine, WritesPlainLinesNowAndThen) {
   Stage stage;
   {
-    ProgressBar progress(stage.options(false));
+    ProgressLine progress(stage.options(0));
+    progress.begin(0, 1000);
     for (int second = 1; second <= 30; ++second) {
       stage.now = 100.0 + second;
       progress.update(10 * second, "ESS 0.62");
@@ -89,10 +66,11 @@ TEST(ProgressBar, WritesPlainLinesNowAndThen) {
   EXPECT_EQ(stage.written[3], "AIS  300/1,000 images  10.0 images/s  in 30 s  ESS 0.62\n");
 }
 
-TEST(ProgressBar, RedrawsOneLineOnATerminal) {
+TEST(ProgressLine, RedrawsOneLineOnATerminal) {
   Stage stage;
   {
-    ProgressBar progress(stage.options(true));
+    ProgressLine progress(stage.options(80));
+    progress.begin(0, 1000);
     ASSERT_EQ(stage.written.size(), 1u);  // at once, before the first chunk is done
     stage.now += 0.05;
     progress.advance();
@@ -105,34 +83,34 @@ TEST(ProgressBar, RedrawsOneLineOnATerminal) {
     progress.finish();
     progress.advance();
   }
-  std::string all;
-  for (const auto& text : stage.written) all += text;
-  EXPECT_EQ(std::count(all.begin(), all.end(), '\n'), 1);  // one line, closed once
-  EXPECT_EQ(all.back(), '\n');
-  for (size_t i = 0; i + 1 < stage.written.size(); ++i) {
-    EXPECT_EQ(stage.written[i].front(), '\r');
-    EXPECT_LE(stage.written[i].size(), 79u + 4u);  // "\r" and the "clear to the end" besides
+  ASSERT_EQ(stage.written.size(), 3u);
+  for (const std::string& text : stage.written) {
+    EXPECT_EQ(text.front(), '\r');
+    EXPECT_EQ(text.back() == '\n', &text == &stage.written.back());
   }
 }
 
-TEST(ProgressBar, QuietShowsNothing) {
-  for (const bool terminal : {false, true}) {
+TEST(ProgressLine, IsSilentIfItIsOffOrHasNotBegun) {
+  for (const int width : {0, 80}) {
     Stage stage;
-    ProgressBarOptions options = stage.options(terminal);
-    options.enabled = false;
-    {
-      ProgressBar progress(std::move(options));
-      stage.now += 60;
-      progress.update(10, "x");
+    ProgressOptions off = stage.options(width);
+    off.enabled = false;
+    ProgressLine quiet(off), early(stage.options(width));
+    quiet.begin(0, 10);
+    stage.now += 60;
+    for (ProgressLine* line : {&quiet, &early}) {
+      line->update(10, "x");
+      line->finish();
     }
     EXPECT_TRUE(stage.written.empty());
   }
 }
 
-TEST(ProgressBar, CountsEveryThread) {
+TEST(ProgressLine, CountsEveryThread) {
   Stage stage;
   {
-    ProgressBar progress(stage.options(false, 4000));
+    ProgressLine progress(stage.options(0));
+    progress.begin(0, 4000);
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)
       threads.emplace_back([&] {
@@ -144,11 +122,12 @@ TEST(ProgressBar, CountsEveryThread) {
   EXPECT_EQ(stage.written[0].substr(0, 24), "AIS  4,000/4,000 images ");
 }
 
-TEST(ProgressBar, AFailingScreenDoesNotStopTheWork) {
+TEST(ProgressLine, AFailingScreenDoesNotStopTheWork) {
   Stage stage;
-  ProgressBarOptions options = stage.options(false);
+  ProgressOptions options = stage.options(0);
   options.write = [](std::string_view) { throw std::runtime_error("gone"); };
-  ProgressBar progress(std::move(options));
+  ProgressLine progress(std::move(options));
+  progress.begin(0, 0);
   stage.now += 60;
   EXPECT_NO_THROW(progress.advance());
   EXPECT_NO_THROW(progress.finish());

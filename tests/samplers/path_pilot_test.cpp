@@ -60,7 +60,7 @@ TEST_P(LearnedPaths, LeaveWeightsUnbiasedWhateverThePilot) {
     const auto transition = kernel(move);
     const PilotRun tuned = run_pilot(pilot, *path_, *schedule(rule), *transition, options, rng);
     ASSERT_NE(tuned.plan.path, nullptr);
-    EXPECT_EQ(tuned.plan.path->constants().step.size(1), 1);
+    EXPECT_EQ(tuned.plan.path->descent().range.size(1), 1);
     const Plan plan = interpolate(tuned.plan, 7);
     const AnnealResult run = anneal(problem, *path_, plan, *transition, 4, rng);
     const at::Tensor ratio = (log_mean_exp(run.log_w) - 2.5).exp();
@@ -85,7 +85,7 @@ TEST_P(LearnedPaths, ResampleAndPlanForEachProblem) {
   at::Generator rng = make_generator(7);
   const auto hmc = kernel("hmc");
   const PilotRun tuned = run_pilot(problem, *path_, *schedule("linear", 10), *hmc, options, rng);
-  EXPECT_EQ(tuned.plan.path->constants().step.size(1), kProblems);
+  EXPECT_EQ(tuned.plan.path->descent().range.size(1), kProblems);
   const AnnealResult run = anneal(problem, *path_, tuned.plan, *hmc, 8, rng, resampling.get());
   EXPECT_GT(run.genealogy.num_resamplings.sum().item<double>(), 0);
   const at::Tensor ratio = (log_mean_exp(run.log_w) - *target.true_log_normalizer()).exp();
@@ -97,11 +97,15 @@ TEST(LearnPath, SaysHowFarItCame) {
   const DiagonalGaussian target(2, std::vector<double>(20, 3.0), std::vector<double>(20, 0.1), 0);
   const Problem problem(borrow(target), AffineMap::identity(2, 20, at::kDouble));
   at::Generator rng = make_generator(1);
+  const auto hmc = kernel("hmc");
+  Cost cost;
   expect_error(ErrorKind::kArgument,
                {"f:jensen-shannon,knots=4", "not arrived after 4 steps", "`path`"}, [&] {
-                 learn_path(problem, *testing::descent_path("f:jensen-shannon,knots=4"),
-                            *kernel("hmc"), {}, rng);
+                 learn_path(problem, *testing::descent_path("f:jensen-shannon,knots=4"), *hmc, {},
+                            rng, cost);
                });
+  const Cost once = problem.cost_of(PilotOptions().num_particles);
+  EXPECT_EQ(cost.densities, (1 + 4 * hmc->evaluations_per_step()) * once.densities);
 }
 
 TEST(LearnPath, GoesWithThePlanInBlocks) {
@@ -115,8 +119,8 @@ TEST(LearnPath, GoesWithThePlanInBlocks) {
       run_pilot(problem, *path, *schedule("linear", 5), *kernel("hmc"), options, rng).plan;
   const at::Tensor index = at::tensor({3, 1}, at::kLong);
   const Plan part = select(plan, index);
-  EXPECT_TRUE(
-      at::equal(part.path->constants().step, plan.path->constants().step.index_select(1, index)));
+  EXPECT_TRUE(at::equal(part.path->descent().steps[0],
+                        plan.path->descent().steps[0].index_select(0, index)));
   EXPECT_EQ(interpolate(plan, 9).path, plan.path);
 }
 

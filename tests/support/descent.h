@@ -18,15 +18,20 @@ inline std::shared_ptr<const DescentPath> descent_path(const std::string& name) 
       std::shared_ptr<const Path>(PathRegistry::instance().make("path", name)));
 }
 
-/// Columns of equal steps from a mean and a ratio that could be those of particles.
-inline std::shared_ptr<const DescentPath> any_descent(const std::string& name, int64_t columns,
-                                                      int64_t steps, double reach = 30) {
+/// Equal steps of as many columns as `scale` [C] has, from a mean and a ratio that could be those of
+/// particles.
+inline Descent equal_steps(const Path& path, const at::Tensor& scale, int64_t steps) {
+  Descent descent(path.shared_divergence(), at::stack({-30 * scale, 30 * scale}));
+  const at::Tensor ones = at::ones_like(scale);
+  const at::Tensor mean = path.divergence().g(at::full({}, -0.5, at::kDouble)) * ones;
+  for (int64_t i = 0; i < steps; ++i) descent.advance(-0.3 * ones, mean, 0.4 * scale);
+  return descent;
+}
+
+/// The path along such steps in one column.
+inline std::shared_ptr<const DescentPath> any_descent(const std::string& name, int64_t steps) {
   const auto path = descent_path(name);
-  const at::Tensor ones = at::ones({steps, columns}, at::kDouble);
-  const at::Tensor mean = path->divergence().g(at::full({}, -0.5, at::kDouble)) * ones;
-  const at::Tensor range = at::stack(
-      {-reach * at::ones({columns}, at::kDouble), reach * at::ones({columns}, at::kDouble)});
-  return path->with({range, -0.3 * ones, mean, 0.4 * ones});
+  return path->along(equal_steps(*path, at::ones({1}, at::kDouble), steps));
 }
 
 /// A line of grid points with their masses under the base N(0, 1), and kappa = log gamma - log q0.
@@ -46,30 +51,22 @@ class Line {
     return (q.exp() * f.f(pi - q)).sum().item<double>();
   }
 
-  /// Descent by exact expectations; each step takes delta (V) -> dtheta. Returns D after each.
-  std::vector<double> descend(const DescentPath& path,
-                              const std::function<double(double)>& theta_of, int64_t steps,
-                              DescentConstants& constants) const {
+  /// Descent by exact expectations; each step takes delta (V) -> dtheta. `seen` gets D before each.
+  Descent descend(const Path& path, const std::function<double(double)>& theta_of, int64_t steps,
+                  std::vector<double>* seen = nullptr) const {
     const Divergence& f = path.divergence();
-    const at::Tensor range = at::tensor({-80.0, 60.0}, at::kDouble).unsqueeze(1);
-    Descent descent(path.shared_divergence(), range);
-    std::vector<double> found = {divergence(f, at::zeros_like(log_q0_))};
-    std::vector<at::Tensor> log_ratio, mean, step;
+    Descent descent(path.shared_divergence(), at::tensor({-80.0, 60.0}, at::kDouble).unsqueeze(1));
     for (int64_t i = 0; i < steps; ++i) {
       const at::Tensor h = descent.at(kappa()).h, v = kappa() - h;
+      if (seen) seen->push_back(divergence(f, h));
       const at::Tensor q = log_normalise(log_q0_ + h);
       const at::Tensor log_r = at::logsumexp(q + v, -1);
       const at::Tensor g = f.g(v - log_r);
       const at::Tensor m = (q.exp() * g).sum(-1);
       const double variance = (q.exp() * (g - m).square()).sum().item<double>();
-      log_ratio.push_back(log_r);
-      mean.push_back(m);
-      step.push_back(at::full({1}, theta_of(variance), at::kDouble));
-      descent.advance(log_r, m, step.back());
-      found.push_back(divergence(f, descent.at(kappa()).h));
+      descent.advance(log_r, m, at::full({1}, theta_of(variance), at::kDouble));
     }
-    constants = {range, at::stack(log_ratio), at::stack(mean), at::stack(step)};
-    return found;
+    return descent;
   }
 
  private:

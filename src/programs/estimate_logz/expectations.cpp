@@ -5,6 +5,7 @@
 
 #include "io/csv.h"
 #include "io/json.h"
+#include "report/estimates.h"
 #include "util/format.h"
 
 namespace crais {
@@ -16,11 +17,30 @@ std::unique_ptr<Expectation> make_expectation(const std::string& name) {
   return ExpectationRegistry::instance().make("expectation", name);
 }
 
-double output_value(const at::Tensor& column, size_t j) {
-  return column[static_cast<int64_t>(j)].item<double>();
-}
+/// The numbers of output j.
+struct Output {
+  const std::string& name;
+  double mean, std_error, variance, variance_std_error;
+  std::optional<double> truth;
 
-std::string error_text(double error) { return std::isnan(error) ? "-" : significant(error, 2); }
+  Output(const TargetExpectation& e, size_t j)
+      : name(e.outputs[j]),
+        mean(value(e.estimate.mean, j)),
+        std_error(value(e.estimate.std_error, j)),
+        variance(value(e.estimate.variance, j)),
+        variance_std_error(value(e.estimate.variance_std_error, j)) {
+    if (e.truth) truth = value(*e.truth, j);
+  }
+  static double value(const at::Tensor& column, size_t j) {
+    return column[static_cast<int64_t>(j)].item<double>();
+  }
+};
+
+std::vector<Output> outputs_of(const TargetExpectation& e) {
+  std::vector<Output> outputs;
+  for (size_t j = 0; j < e.outputs.size(); ++j) outputs.emplace_back(e, j);
+  return outputs;
+}
 
 }  // namespace
 
@@ -51,14 +71,13 @@ json to_json(const std::vector<TargetExpectation>& expectations) {
   json list = json::array();
   for (const TargetExpectation& e : expectations) {
     json outputs = json::array();
-    for (size_t j = 0; j < e.outputs.size(); ++j)
-      outputs.push_back(
-          {{"output", e.outputs[j]},
-           {"mean", json_number(output_value(e.estimate.mean, j))},
-           {"std_error", json_number(output_value(e.estimate.std_error, j))},
-           {"variance", json_number(output_value(e.estimate.variance, j))},
-           {"variance_std_error", json_number(output_value(e.estimate.variance_std_error, j))},
-           {"truth", e.truth ? json_number(output_value(*e.truth, j)) : json()}});
+    for (const Output& o : outputs_of(e))
+      outputs.push_back({{"output", o.name},
+                         {"mean", json_number(o.mean)},
+                         {"std_error", json_number(o.std_error)},
+                         {"variance", json_number(o.variance)},
+                         {"variance_std_error", json_number(o.variance_std_error)},
+                         {"truth", json_number(o.truth)}});
     list.push_back({{"method", e.method},
                     {"expectation", e.name},
                     {"replicates", e.estimate.replicates},
@@ -74,32 +93,25 @@ std::string expectations_csv(const std::vector<TargetExpectation>& expectations)
   CsvWriter csv({"method", "expectation", "output", "mean", "std_error", "variance",
                  "variance_std_error", "truth", "error_from", "replicates", "particles", "ess"});
   for (const TargetExpectation& e : expectations)
-    for (size_t j = 0; j < e.outputs.size(); ++j)
-      csv.add_row({e.method, e.name, e.outputs[j], output_value(e.estimate.mean, j),
-                   output_value(e.estimate.std_error, j), output_value(e.estimate.variance, j),
-                   output_value(e.estimate.variance_std_error, j),
-                   e.truth ? CsvCell(output_value(*e.truth, j)) : CsvCell(""),
-                   to_string(e.estimate.from), e.estimate.replicates, e.estimate.particles,
-                   e.estimate.ess});
+    for (const Output& o : outputs_of(e))
+      csv.add_row({e.method, e.name, o.name, o.mean, o.std_error, o.variance, o.variance_std_error,
+                   o.truth ? CsvCell(*o.truth) : CsvCell(""), to_string(e.estimate.from),
+                   e.estimate.replicates, e.estimate.particles, e.estimate.ess});
   return csv.text();
 }
 
 Table expectation_table(const TargetExpectation& e) {
-  std::vector<std::string> headers = {"of", "mean", "SE"};
-  if (e.truth) headers.insert(headers.end(), {"truth", "z"});
-  headers.insert(headers.end(), {"variance", "its SE"});
-  Table table(headers, "Under the target: " + e.name + ", by " + e.method);
-  for (size_t j = 0; j < e.outputs.size(); ++j) {
-    const double mean = output_value(e.estimate.mean, j),
-                 error = output_value(e.estimate.std_error, j);
-    std::vector<std::string> row = {e.outputs[j], fixed(mean, 4), error_text(error)};
-    if (e.truth) {
-      const double z = (mean - output_value(*e.truth, j)) / error;
+  Table table("Under the target: " + e.name + ", by " + e.method);
+  for (const Output& o : outputs_of(e)) {
+    Table::NamedCells row = {
+        {"of", o.name}, {"mean", fixed(o.mean, 4)}, {"SE", known_or_dash(o.std_error)}};
+    if (o.truth) {
+      const double z = (o.mean - *o.truth) / o.std_error;
       row.insert(row.end(),
-                 {fixed(output_value(*e.truth, j), 4), std::isfinite(z) ? fixed(z, 1) : "-"});
+                 {{"truth", fixed(*o.truth, 4)}, {"z", std::isfinite(z) ? fixed(z, 1) : "-"}});
     }
-    row.insert(row.end(), {fixed(output_value(e.estimate.variance, j), 4),
-                           error_text(output_value(e.estimate.variance_std_error, j))});
+    row.insert(row.end(), {{"variance", fixed(o.variance, 4)},
+                           {"its SE", known_or_dash(o.variance_std_error)}});
     table.add_row(row);
   }
   return table;

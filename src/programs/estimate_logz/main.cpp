@@ -14,9 +14,9 @@ namespace {
 
 /// Lists every target with its parameters and its description.
 void list_targets() {
-  Table table({"target", "density"});
+  Table table;
   for (const auto& [name, entry] : TargetRegistry::instance().entries())
-    table.add_row({entry.usage, entry.summary});
+    table.add_row({{"target", entry.usage}, {"density", entry.summary}});
   std::cout << table.text(stdout_width());
 }
 

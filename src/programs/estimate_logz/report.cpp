@@ -10,8 +10,6 @@
 #include "cli/program.h"
 #include "io/json.h"
 #include "programs/estimate_logz/settings.h"
-#include "report/run_page.h"
-#include "report/table.h"
 #include "util/format.h"
 
 namespace crais {
@@ -36,98 +34,46 @@ LogzSummary summarise_one(const MethodTable& table, const LogzResults& results) 
   return s;
 }
 
-/// Nothing where there were none.
-std::optional<Table> rounds_table(const LogzResults& results, const LogzSummary& s) {
-  const std::vector<Round> rounds = rounds_of(results);
-  if (rounds.empty()) return {};
-  Table table({"round", "evals/problem", "log Z", "error"},
-              "Rounds are pilots, in nats; the estimate uses fresh particles; "
-              "barrier " +
-                  significant(*barrier_of(results), 2));
-  const auto add = [&table](const std::string& name, const Round& round) {
-    table.add_row({name, with_commas(std::llround(round.evaluations)),
-                   fixed(round.log_normalizer, 4), significant(round.error, 2)});
-  };
-  for (size_t r = 0; r < rounds.size(); ++r) add(std::to_string(r + 1), rounds[r]);
-  add("estimate", {s.evaluations, s.mean, std::hypot(s.std_error, s.bias)});
-  return table;
-}
-
-std::string text_of(const std::vector<Table>& shown, bool has_truth, bool has_bounds,
-                    const std::vector<TargetExpectation>& expectations, int width) {
+/// Tables of the methods and, where there are any, of rounds, bounds and expectations.
+NotedTables result_tables(const LogzResults& results, const std::vector<LogzSummary>& methods,
+                          const std::vector<TargetExpectation>& expectations) {
+  Table means("Log normaliser of " + results.target + " (dimension " + std::to_string(results.dim) +
+                  "), nats",
+              /*names=*/1);
+  Table bounds("Bounds on log Z, nats");
+  for (const LogzSummary& s : methods) {
+    Table::NamedCells own = {{"log Z", (s.doubts.empty() ? "" : ">=") + fixed(s.mean, 4)},
+                             {"MC SE", significant(s.std_error, 2)}};
+    if (results.truth)
+      own.insert(own.end(), {{"truth", fixed(*results.truth, 4)},
+                             {"error", fixed(*s.error, 4)},
+                             {"z", fixed(*s.z_score, 1)}});
+    means.add_row(row_of(s, "problem", own));
+    if (s.certificate) bounds.add_row(bounds_of(s, s.mean));
+  }
   std::string reading =
       "A lower bound holds on average: E[estimate] <= log Z. MC SE is the error of the mean over "
       "problems, which are replicates of one density; the mean is expected to be off by bias";
-  if (has_truth) reading += "; z is the error divided by MC SE, far below 0 if the bound is loose";
-  std::string text = shown.front().text(width) + wrapped(reading + ".", width);
-  for (size_t i = 1; i < shown.size(); ++i) text += shown[i].text(width);
-  if (has_bounds) text += "The truth lies between the bounds on average.\n";
-  for (const TargetExpectation& e : expectations)
-    text += expectation_table(e).text(width) + wrapped(reading_of(e.estimate), width);
-  return text;
-}
-
-}  // namespace
-
-std::vector<LogzSummary> summarise(const LogzResults& results) {
-  std::vector<LogzSummary> summaries;
-  for (const MethodTable& table : tables(results))
-    summaries.push_back(summarise_one(table, results));
-  return summaries;
-}
-
-std::vector<Table> result_tables(const LogzResults& results,
-                                 const std::vector<LogzSummary>& methods) {
-  std::vector<std::string> headers = {"log Z", "MC SE"};
-  if (results.truth) headers.insert(headers.end(), {"truth", "error", "z"});
-  MethodsTable table("problem",
-                     "Log normaliser of " + results.target + " (dimension " +
-                         std::to_string(results.dim) + "), nats",
-                     headers);
-  std::vector<double> lower;
-  for (const LogzSummary& s : methods) {
-    lower.push_back(s.mean);
-    std::vector<std::string> cells = {(s.doubts.empty() ? "" : ">=") + fixed(s.mean, 4),
-                                      significant(s.std_error, 2)};
-    if (results.truth)
-      cells.insert(cells.end(),
-                   {fixed(*results.truth, 4), fixed(*s.error, 4), fixed(*s.z_score, 1)});
-    table.add(s, cells);
+  if (results.truth)
+    reading += "; z is the error divided by MC SE, far below 0 if the bound is loose";
+  NotedTables shown = {{means, {reading + "."}}};
+  if (std::vector<Round> rounds = rounds_of(results); !rounds.empty()) {
+    const LogzSummary& s = methods.front();
+    rounds.push_back({s.evaluations, s.mean, std::hypot(s.std_error, s.bias)});
+    Table table("Rounds are pilots, in nats; the estimate uses fresh particles; barrier " +
+                significant(*barrier_of(results), 2));
+    for (size_t r = 1; r <= rounds.size(); ++r)
+      table.add_row({{"round", r < rounds.size() ? std::to_string(r) : "estimate"},
+                     {"evals/problem", with_commas(std::llround(rounds[r - 1].evaluations))},
+                     {"log Z", fixed(rounds[r - 1].log_normalizer, 4)},
+                     {"error", significant(rounds[r - 1].error, 2)}});
+    shown.push_back({table, {}});
   }
-  std::vector<Table> shown = {table.table()};
-  if (const auto rounds = rounds_table(results, methods.front())) shown.push_back(*rounds);
-  if (const auto bounds =
-          certificate_table({methods.begin(), methods.end()}, lower, "Bounds on log Z, nats"))
-    shown.push_back(*bounds);
-  return shown;
-}
-
-json to_json(const LogzSummary& s) {
-  const auto optional = [](const std::optional<double>& value) {
-    return value ? json_number(*value) : json(nullptr);
-  };
-  json object = to_json(s, "problem");
-  object["log_normalizer"] = json_number(s.mean);
-  object["monte_carlo_std_error"] = json_number(s.std_error);
-  object["error"] = optional(s.error);
-  object["z_score"] = optional(s.z_score);
-  object["root_mean_square_error"] = optional(s.root_mean_square_error);
-  return object;
-}
-
-namespace {
-
-std::string page_of(const LogzResults& results, const std::vector<LogzSummary>& methods,
-                    const std::vector<TargetExpectation>& expectations, const json& summary) {
-  RunPage page{"Log normaliser of " + results.target, "problem", "log Z"};
-  page.command = command_of(estimate_logz_synopsis(), {results.target}, summary.at("settings"));
-  for (const Table& table : result_tables(results, methods)) page.tables.emplace_back(table, "");
+  if (!bounds.rows().empty())
+    shown.push_back({bounds, {"The truth lies between the bounds on average."}});
   for (const TargetExpectation& e : expectations)
-    page.tables.emplace_back(expectation_table(e), reading_of(e.estimate));
-  for (const LogzSummary& s : methods)
-    if (const std::string doubts = doubts_of(s); !doubts.empty()) page.findings.push_back(doubts);
-  if (results.cloud) page.particles = *results.cloud;
-  return html_of(page, results, summary);
+    shown.push_back({expectation_table(e), {reading_of(e.estimate)}});
+  return shown;
 }
 
 /// What float32 leaves of a log density near log Z, where that is not little beside the error.
@@ -142,10 +88,27 @@ std::optional<std::string> rounding_of(const LogzSummary& s) {
 
 }  // namespace
 
+std::vector<LogzSummary> summarise(const LogzResults& results) {
+  std::vector<LogzSummary> summaries;
+  for (const MethodTable& table : tables(results))
+    summaries.push_back(summarise_one(table, results));
+  return summaries;
+}
+
+json to_json(const LogzSummary& s) {
+  json object = to_json(s, "problem");
+  object["log_normalizer"] = json_number(s.mean);
+  object["monte_carlo_std_error"] = json_number(s.std_error);
+  object["error"] = json_number(s.error);
+  object["z_score"] = json_number(s.z_score);
+  object["root_mean_square_error"] = json_number(s.root_mean_square_error);
+  return object;
+}
+
 RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& expectations,
                     json summary) {
   const std::vector<LogzSummary> methods = summarise(results);
-  summary["true_log_normalizer"] = results.truth ? json_number(*results.truth) : json();
+  summary["true_log_normalizer"] = json_number(results.truth);
   summary["warnings"] = warnings_of(summary);
   const auto rounding = rounding_of(methods.front());
   if (results.is_single && rounding) results.notes.push_back(*rounding);
@@ -162,30 +125,38 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
                                  {"error", json_number(round.error)}});
   if (const auto barrier = barrier_of(results)) summary["barrier"] = json_number(*barrier);
   if (!expectations.empty()) summary["expectations"] = to_json(expectations);
-  std::vector<ReportFile> files = {
-      {"summary.json", to_text(summary)},
-      {"per_problem.csv", estimates_csv(results, "problem", "log_normalizer", results.truth)},
-      {"schedule.csv", schedule_csv(results, "problem")}};
-  if (!expectations.empty()) files.emplace_back("expectations.csv", expectations_csv(expectations));
+  const NotedTables shown = result_tables(results, methods, expectations);
+  std::string remarks;
+  std::vector<std::string> findings;
+  for (const LogzSummary& s : methods) {
+    if (!s.doubts.empty()) findings.push_back(doubts_of(s));
+    remarks += with_flags("estimate-logz", doubts_of(s)) +
+               error_of_mean(summary.value("settings", json::object()), s, s.std_error);
+  }
   const auto everything = std::make_shared<const LogzResults>(results);
-  files.emplace_back("report.html", [everything, methods, expectations, summary] {
-    return page_of(*everything, methods, expectations, summary);
-  });
-  std::string errors;
-  for (const LogzSummary& s : methods)
-    errors += with_flags("estimate-logz", doubts_of(s)) +
-              error_of_mean(summary.value("settings", json::object()), s, s.std_error);
-  const bool has_bounds = std::any_of(methods.begin(), methods.end(),
-                                      [](const auto& s) { return s.certificate.has_value(); });
-  auto shown = [tables = result_tables(results, methods), has_truth = results.truth.has_value(),
-                has_bounds, expectations, errors, notes = results.notes](int width) {
-    std::string text =
-        text_of(tables, has_truth, has_bounds, expectations, width) + wrapped(errors, width);
-    for (const std::string& note : notes) text += wrapped("Note: " + note + ".", width);
-    return text;
+  const auto page = [=] {
+    RunPage page{"Log normaliser of " + everything->target, "problem", "log Z"};
+    page.command =
+        command_of(estimate_logz_synopsis(), {everything->target}, summary.at("settings"));
+    page.tables = shown;
+    page.findings = findings;
+    if (everything->cloud) page.particles = *everything->cloud;
+    return html_of(page, *everything, summary);
   };
-  return {std::move(results), Progressed(),     json(),
-          std::move(summary), std::move(files), std::move(shown)};
+  std::vector<ReportFile> files = {
+      {"summary.json", [text = to_text(summary)] { return text; }},
+      {"per_problem.csv",
+       [=] { return estimates_csv(*everything, "problem", "log_normalizer", everything->truth); }},
+      {"schedule.csv", [=] { return schedule_csv(*everything, "problem"); }}};
+  if (!expectations.empty())
+    files.push_back({"expectations.csv", [=] { return expectations_csv(expectations); }});
+  files.push_back({"report.html", page});
+  return {std::move(results), {}, {}, std::move(summary), std::move(files), [=](int width) {
+            std::string text = text_of(shown, width) + wrapped(remarks, width);
+            for (const std::string& note : everything->notes)
+              text += wrapped("Note: " + note + ".", width);
+            return text;
+          }};
 }
 
 }  // namespace crais

@@ -9,7 +9,6 @@
 #include "evaluation/summary.h"
 #include "programs/estimate_logz/expectations.h"
 #include "report/run_report.h"
-#include "report/table.h"
 
 namespace crais {
 
@@ -35,10 +34,6 @@ struct LogzSummary : MethodSummary {
 
 std::vector<LogzSummary> summarise(const LogzResults& results);
 nlohmann::json to_json(const LogzSummary& summary);
-
-/// Tables of the methods and, for methods with two bounds, of the bounds.
-std::vector<Table> result_tables(const LogzResults& results,
-                                 const std::vector<LogzSummary>& methods);
 
 /// The report of finished results, without `run` and `progress`. `summary` holds further facts
 /// about the run.

@@ -4,13 +4,14 @@
 #include <iostream>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "evaluation/comparison.h"
 #include "io/csv.h"
 #include "io/json.h"
 #include "programs/eval_loglik/commands.h"
 #include "programs/eval_loglik/stored_evaluation.h"
-#include "report/table.h"
+#include "report/run_report.h"
 #include "util/error.h"
 #include "util/files.h"
 #include "util/format.h"
@@ -105,53 +106,50 @@ std::string verdict(const Comparison& c, const std::string& a, const std::string
 }
 
 /// What is found: for people, for comparison.json and for per_image.csv.
-struct Report {
-  Table table{{"pair", "method", "first", "second", "difference", "SE", "95% interval",
-               "unpaired SE", "MC SE", "bias", "better", "clearly better", "clearly worse"},
-              "Mean log p(x) and its differences, nats an image",
-              /*names=*/2};
+struct Findings {
+  Table table{"Mean log p(x) and its differences, nats an image", /*names=*/2};
   json results = json::array();
   CsvWriter csv{{"image", "method", "pair", "first", "second", "difference", "std_error"}};
 };
 
-void add_pair(Report& report, const ComparedModel& first, const ComparedModel& second,
+void add_pair(Findings& found, const ComparedModel& first, const ComparedModel& second,
               const MethodTable& in_first, const MethodTable& in_second) {
   const ImageEstimates one(in_first), two(in_second);
   const Comparison c = compare(one, two);
   const auto [mean, data_error, chains_error] = c.difference;
-  const std::string pair = first.label + " - " + second.label, &method = in_first.method;
-  const auto mean_of = [](const ImageEstimates& e) {
-    return fixed(at::tensor(e.value, at::kDouble).mean().item<double>(), 3);
+  const std::string &a = first.label, &b = second.label, pair = a + " - " + b;
+  json result = {{"a", a}, {"b", b}, {"method", in_first.method}};
+  Table::NamedCells row = {{"pair", pair}, {"method", in_first.method}};
+  for (const auto& [header, e] : {std::pair{"first", &one}, {"second", &two}})
+    row.emplace_back(header, fixed(at::tensor(e->value, at::kDouble).mean().item<double>(), 3));
+  const auto put = [&](const char* key, const json& value, const char* header = nullptr,
+                       const std::string& text = {}) {
+    result[key] = value;
+    if (header) row.emplace_back(header, text);
   };
-  report.table.add_row(
-      {pair, method, mean_of(one), mean_of(two), fixed(mean, 3), significant(data_error, 2),
-       std::isfinite(c.low) ? fixed(c.low, 3) + " to " + fixed(c.high, 3) : "unknown",
-       significant(c.unpaired_std_error, 2), significant(chains_error, 2), known_or_dash(c.bias),
-       fixed(100 * c.share_better, 1) + "%", with_commas(c.clearly_better),
-       with_commas(c.clearly_worse)});
-  report.results.push_back(
-      {{"a", first.label},
-       {"b", second.label},
-       {"method", method},
-       {"images", c.per_image.size()},
-       {"difference", json_number(mean)},
-       {"data_std_error", json_number(data_error)},
-       {"monte_carlo_std_error", json_number(chains_error)},
-       {"interval_low", json_number(c.low)},
-       {"interval_high", json_number(c.high)},
-       {"unpaired_std_error", json_number(c.unpaired_std_error)},
-       {"estimated_bias", json_number(c.bias)},
-       {"share_better", c.share_better},
-       {"share_std_error", c.share_std_error},
-       {"clearly_better", c.clearly_better},
-       {"clearly_worse", c.clearly_worse},
-       {"flagged", c.flagged},
-       {"unflagged_difference", c.unflagged ? json_number(c.unflagged->mean) : json()},
-       {"verdict", verdict(c, first.label, second.label)}});
+  put("images", c.per_image.size());
+  put("difference", json_number(mean), "difference", fixed(mean, 3));
+  put("data_std_error", json_number(data_error), "SE", significant(data_error, 2));
+  put("interval_low", json_number(c.low));
+  put("interval_high", json_number(c.high), "95% interval",
+      std::isfinite(c.low) ? fixed(c.low, 3) + " to " + fixed(c.high, 3) : "unknown");
+  put("unpaired_std_error", json_number(c.unpaired_std_error), "unpaired SE",
+      significant(c.unpaired_std_error, 2));
+  put("monte_carlo_std_error", json_number(chains_error), "MC SE", significant(chains_error, 2));
+  put("estimated_bias", json_number(c.bias), "bias", known_or_dash(c.bias));
+  put("share_better", c.share_better, "better", fixed(100 * c.share_better, 1) + "%");
+  put("share_std_error", c.share_std_error);
+  put("clearly_better", c.clearly_better, "clearly better", with_commas(c.clearly_better));
+  put("clearly_worse", c.clearly_worse, "clearly worse", with_commas(c.clearly_worse));
+  put("flagged", c.flagged);
+  put("unflagged_difference", c.unflagged ? json_number(c.unflagged->mean) : json());
+  put("verdict", verdict(c, a, b));
+  found.table.add_row(row);
+  found.results.push_back(std::move(result));
   const std::vector<int64_t> indices = indices_of(first.results);
   for (size_t i = 0; i < indices.size(); ++i)
-    report.csv.add_row(
-        {indices[i], method, pair, one.value[i], two.value[i], c.per_image[i], c.std_error[i]});
+    found.csv.add_row({indices[i], in_first.method, pair, one.value[i], two.value[i],
+                       c.per_image[i], c.std_error[i]});
 }
 
 }  // namespace
@@ -163,24 +161,27 @@ int compare_evaluations(const CommandLine& cli) {
                          " result folders or models: eval-loglik compare A B");
   if (std::all_of(names.begin(), names.end(), is_folder))
     refuse_flags_of_runs(cli, "compare", {"out", "overwrite"});
-  const fs::path out = cli.text("out", ""), json_file = out / "comparison.json";
+  const std::string out = cli.text("out", "");
   if (out.empty()) {
     cli.refuse_idle("overwrite", "without --out DIR");
   } else {
     make_output_folder(out);
     std::error_code ignored;
-    if (fs::exists(json_file, ignored) && !cli.flag("overwrite") && !cli.flag("resume"))
-      throw argument_error(out.string() +
+    if (fs::exists(fs::path(out) / "comparison.json", ignored) && !cli.flag("overwrite") &&
+        !cli.flag("resume"))
+      throw argument_error(out +
                            " holds a comparison already; replace it with "
                            "--overwrite, or choose another --out");
   }
   std::vector<ComparedModel> models;
+  std::string listed;
   json summary = {{"program", "eval-loglik compare"}, {"crais", crais_version()}};
   summary["models"] = summary["warnings"] = json::array();
   for (const std::string& name : names) {
     models.push_back(compared(cli, name, std::string(1, char('A' + models.size()))));
     const ComparedModel &first = models.front(), &model = models.back();
     check_comparable(first, model);
+    listed += model.label + ": " + name + "\n";
     summary["models"].push_back({{"label", model.label}, {"path", name}, {"run", model.run}});
     const std::string other =
         differences(first.run.at("settings"), model.run.at("settings"), kOfImages);
@@ -189,28 +190,27 @@ int compare_evaluations(const CommandLine& cli) {
                                     " were not evaluated alike (" + other +
                                     "): their biases may differ more than the chains suggest");
   }
-  Report report;
-  for (size_t a = 0; a < models.size(); ++a)
-    for (size_t b = a + 1; b < models.size(); ++b)
-      for (const MethodTable& one : tables(models[a].results))
-        for (const MethodTable& two : tables(models[b].results))
-          if (one.method == two.method) add_pair(report, models[a], models[b], one, two);
-  if (report.results.empty())
+  Findings found;
+  for (auto a = models.begin(); a != models.end(); ++a)
+    for (auto b = a + 1; b != models.end(); ++b)
+      for (const MethodTable& one : tables(a->results))
+        for (const MethodTable& two : tables(b->results))
+          if (one.method == two.method) add_pair(found, *a, *b, one, two);
+  if (found.results.empty())
     throw argument_error(
         "the runs have no --method in common; evaluate all models by the same method");
-  summary["results"] = report.results;
-  if (!out.empty()) {
-    write_file_atomic(out / "per_image.csv", report.csv.text());
-    write_file_atomic(json_file, to_text(summary));
-  }
-  if (print_for_programs(summary, parse_format(cli.text("format")))) return 0;
-  const int width = stdout_width();
-  for (const ComparedModel& model : models) std::cout << model.label << ": " << model.name << "\n";
-  std::cout << report.table.text(width);
-  for (const json& result : report.results) std::cout << wrapped(result["verdict"], width);
-  std::cout << warning_lines(warnings_of(summary), width);
-  if (!out.empty()) std::cout << "Files: " << out.string() << "/comparison.json, per_image.csv\n";
-  std::cout << std::flush;
+  summary["results"] = found.results;
+  RunReport report;
+  report.summary = summary;
+  report.files = {{"comparison.json", [&] { return to_text(summary); }},
+                  {"per_image.csv", [&] { return found.csv.text(); }}};
+  report.text = [&](int width) {
+    std::string text = listed + found.table.text(width);
+    for (const json& result : found.results) text += wrapped(result["verdict"], width);
+    return text + warning_lines(warnings_of(summary), width);
+  };
+  if (!out.empty()) write_files(report, out);
+  print(report, out, parse_format(cli.text("format")), stdout_width());
   return 0;
 }
 

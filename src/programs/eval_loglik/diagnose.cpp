@@ -89,13 +89,11 @@ void examine(const MethodTable& table, const LikelihoodSummary& s,
                      {"remedy", remedy},
                      {"evaluations_per_image", times > 0 ? json(times * s.evaluations) : json()}});
   };
+  const std::vector<int64_t> flags = table.any_flags();
   for (const auto& [flag, entry] : kFlagEntries) {
     std::vector<int64_t> images;
-    for (size_t i = 0; i < indices.size(); ++i) {
-      int64_t flags = 0;
-      for (const auto& repeat : table.flags) flags |= repeat[i];
-      if (flags & flag) images.push_back(indices[i]);
-    }
+    for (size_t i = 0; i < indices.size(); ++i)
+      if (flags[i] & flag) images.push_back(indices[i]);
     if (images.empty()) continue;
     if (anneals)
       add(entry.what, entry.remedy + longer + entry.other, kLonger, images);

@@ -12,8 +12,6 @@
 #include "programs/eval_loglik/diagnose.h"
 #include "programs/eval_loglik/settings.h"
 #include "report/pictures.h"
-#include "report/run_page.h"
-#include "report/table.h"
 #include "util/base64.h"
 #include "util/error.h"
 #include "util/format.h"
@@ -67,44 +65,35 @@ std::string sentence_of_control(const std::optional<Control>& control, const jso
          " and " + significant(c.real.std_error, 2) + " nats.\n";
 }
 
-std::string text_of(const std::vector<LikelihoodSummary>& methods, const std::string& control,
-                    const std::string& errors, int width) {
-  const std::vector<Table> shown = result_tables(methods);
-  const std::string text = shown.front().text(width) + wrapped(kReading, width) +
-                           wrapped(control, width) + wrapped(errors, width);
-  if (shown.size() == 1) return text;
-  return text + shown.back().text(width) +
-         wrapped(
-             "The truth lies between the bounds on average. The gap certifies these "
-             "settings for images like these.",
-             width);
+/// Tables of the methods and, for methods with two bounds, of the bounds. `control` is a line.
+NotedTables result_tables(const std::vector<LikelihoodSummary>& methods, const std::string& control,
+                          const json& settings) {
+  Table means("Mean log-likelihood, nats", /*names=*/1);
+  Table bounds("Bounds on the mean log p(x) of these simulated images, nats");
+  std::string errors;
+  for (const LikelihoodSummary& s : methods) {
+    const auto& [mean, data_error, chains_error] = s.log_likelihood;
+    means.add_row(row_of(s, "image",
+                         {{"log p(x)", fixed(mean, 3)},
+                          {"data SE", fixed(data_error, 3)},
+                          {"MC SE", known_or_dash(chains_error)}},
+                         {{"bits/dim", fixed(s.bits_per_dim, 4)}}));
+    if (s.certificate) bounds.add_row(bounds_of(s, mean));
+    errors += with_flags("eval-loglik", doubts_of(s)) + error_of_mean(settings, s, chains_error);
+  }
+  const char* const reading =
+      "A lower bound holds on average: E[estimate] <= log p(x). data SE comes from the choice of "
+      "images, MC SE from the random chains; the mean is expected to be off by bias. Do not trust "
+      "flagged images: see 'flags' in per_image.csv.";
+  NotedTables shown = {{means, {reading, control, errors}}};
+  if (!bounds.rows().empty())
+    shown.push_back({bounds,
+                     {"The truth lies between the bounds on average. The gap certifies these "
+                      "settings for images like these."}});
+  return shown;
 }
 
 }  // namespace
-
-const std::string kReading =
-    "A lower bound holds on average: E[estimate] <= log p(x). data SE comes from the choice of "
-    "images, MC SE from the random chains; the mean is expected to be off by bias. Do not trust "
-    "flagged images: see 'flags' in per_image.csv.";
-
-std::vector<Table> result_tables(const std::vector<LikelihoodSummary>& methods) {
-  MethodsTable table("image", "Mean log-likelihood, nats", {"log p(x)", "data SE", "MC SE"},
-                     {"bits/dim"});
-  std::vector<double> lower;
-  for (const auto& s : methods) {
-    lower.push_back(s.log_likelihood.mean);
-    table.add(s,
-              {fixed(s.log_likelihood.mean, 3), fixed(s.log_likelihood.data_std_error, 3),
-               known_or_dash(s.log_likelihood.monte_carlo_std_error)},
-              {fixed(s.bits_per_dim, 4)});
-  }
-  std::vector<Table> shown = {table.table()};
-  if (const auto certificates =
-          certificate_table({methods.begin(), methods.end()}, lower,
-                            "Bounds on the mean log p(x) of these simulated images, nats"))
-    shown.push_back(*certificates);
-  return shown;
-}
 
 std::vector<LikelihoodSummary> summarise(const EvalResults& results) {
   std::vector<LikelihoodSummary> summaries;
@@ -147,33 +136,12 @@ json pictures_of(const EvalResults& results) {
   return pictures;
 }
 
-/// The path of the model in a summary.json; "" if it has none.
+/// The path of the model in a summary.json; "MODEL" if it has none.
 std::string model_path(const json& summary) {
   for (const char* kind : {"checkpoint", "model"})
-    if (summary.contains(kind) && summary[kind].contains("path") &&
-        summary[kind]["path"].is_string())
-      return summary[kind]["path"].get<std::string>();
-  return "";
-}
-
-std::string page_of(const EvalResults& results, const std::vector<LikelihoodSummary>& methods,
-                    const json& summary) {
-  const std::string model = model_path(summary);
-  const std::string title = "Log-likelihood" + (model.empty() ? "" : " of " + model);
-  RunPage page{title, "image", "log p(x)"};
-  page.command =
-      command_of(eval_loglik_synopsis(), {model.empty() ? "MODEL" : model}, summary.at("settings"));
-  for (const Table& table : result_tables(methods))
-    page.tables.emplace_back(
-        table, page.tables.empty()
-                   ? kReading + " " + sentence_of_control(control_of(results), summary)
-                   : "");
-  for (const LikelihoodSummary& s : methods)
-    if (const std::string doubts = doubts_of(s); !doubts.empty()) page.findings.push_back(doubts);
-  for (const json& finding : diagnose(results, summary))
-    page.findings.push_back(sentence_of(finding));
-  page.pictures = pictures_of(results);
-  return html_of(page, results, summary);
+    if (const json model = summary.value(kind, json::object()); model.contains("path"))
+      if (model["path"].is_string()) return model["path"];
+  return "MODEL";
 }
 
 }  // namespace
@@ -186,27 +154,28 @@ RunReport report_of(EvalResults results, json summary, const std::string& about)
   for (const auto& method : methods) summary["results"].push_back(to_json(method));
   const std::optional<Control> control = control_of(results);
   if (control) summary["control"].update(to_json(*control));
-  const std::string about_control = sentence_of_control(control, summary);
-  std::string errors;
-  for (const LikelihoodSummary& s : methods)
-    errors += with_flags("eval-loglik", doubts_of(s)) +
-              error_of_mean(summary.value("settings", json::object()), s,
-                            s.log_likelihood.monte_carlo_std_error);
+  const NotedTables tables = result_tables(methods, sentence_of_control(control, summary),
+                                           summary.value("settings", json::object()));
   const auto everything = std::make_shared<const EvalResults>(results);
+  const auto page = [=] {
+    const std::string model = model_path(summary);
+    RunPage page{"Log-likelihood" + (model == "MODEL" ? "" : " of " + model), "image", "log p(x)"};
+    page.command = command_of(eval_loglik_synopsis(), {model}, summary.at("settings"));
+    page.tables = tables;
+    for (const LikelihoodSummary& s : methods)
+      if (!s.doubts.empty()) page.findings.push_back(doubts_of(s));
+    for (const json& finding : diagnose(*everything, summary))
+      page.findings.push_back(sentence_of(finding));
+    page.pictures = pictures_of(*everything);
+    return html_of(page, *everything, summary);
+  };
   std::vector<ReportFile> files = {
-      {"summary.json", to_text(summary)},
-      {"per_image.csv", estimates_csv(results, "image", "log_likelihood")},
-      {"schedule.csv", schedule_csv(results, "image")},
-      {"report.html",
-       [everything, methods, summary] { return page_of(*everything, methods, summary); }}};
-  return {std::move(results),
-          Progressed(),
-          json(),
-          std::move(summary),
-          std::move(files),
-          [methods, about_control, errors, about, warnings](int width) {
-            return text_of(methods, about_control, errors, width) + warning_lines(warnings, width) +
-                   about;
+      {"summary.json", [text = to_text(summary)] { return text; }},
+      {"per_image.csv", [=] { return estimates_csv(*everything, "image", "log_likelihood"); }},
+      {"schedule.csv", [=] { return schedule_csv(*everything, "image"); }},
+      {"report.html", page}};
+  return {std::move(results), {}, {}, std::move(summary), std::move(files), [=](int width) {
+            return text_of(tables, width) + warning_lines(warnings, width) + about;
           }};
 }
 

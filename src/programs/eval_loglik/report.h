@@ -9,7 +9,6 @@
 
 #include "evaluation/summary.h"
 #include "report/run_report.h"
-#include "report/table.h"
 
 namespace crais {
 
@@ -26,12 +25,6 @@ struct LikelihoodSummary : MethodSummary {
 };
 
 std::vector<LikelihoodSummary> summarise(const EvalResults& results);
-
-/// Tables of the methods and, for methods with two bounds, of the bounds.
-std::vector<Table> result_tables(const std::vector<LikelihoodSummary>& methods);
-
-/// An explanation of these tables.
-extern const std::string kReading;
 
 /// The report of finished results, without `run` and `progress`. `summary` holds further facts
 /// about the run; `about` is a line for people below the tables.

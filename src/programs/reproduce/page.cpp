@@ -46,19 +46,21 @@ void Page::table(const std::string& stem, const std::string& title, const std::v
                  bool folded) {
   std::vector<std::string> headers;
   for (const auto& [header, cell] : rows.at(0)) headers.push_back(header);
-  Table plain(headers, title);
+  Table plain(title);
   CsvWriter csv(headers);
   std::string lines = "\n## " + title + "\n\n" + markdown_row(headers) +
                       markdown_row(std::vector<std::string>(headers.size(), "---"));
   for (const Row& row : rows) {
     std::vector<std::string> texts;
+    Table::NamedCells named;
     std::vector<CsvCell> values;
     for (const auto& [header, cell] : row) {
       texts.push_back(cell.text);
+      named.emplace_back(header, cell.text);
       values.push_back(cell.value);
     }
     lines += markdown_row(texts);
-    plain.add_row(std::move(texts));
+    plain.add_row(named);
     csv.add_row(values);
   }
   write_file_atomic(folder_ / (stem + ".csv"), csv.text());

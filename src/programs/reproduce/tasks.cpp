@@ -54,13 +54,10 @@ std::vector<json> run_tasks(const ExperimentOptions& options, const std::string&
     else
       missing.push_back(i);
   }
-  ProgressBarOptions bar;
-  bar.label = label;
-  bar.unit = "cells";
-  bar.total = static_cast<int64_t>(first.size());
-  bar.done = bar.total - static_cast<int64_t>(missing.size());
-  bar.enabled = !options.quiet && !missing.empty();
-  ProgressBar progress(bar);
+  ProgressLine progress(
+      {.label = label, .unit = "cells", .enabled = !options.quiet && !missing.empty()});
+  progress.begin(static_cast<int64_t>(first.size() - missing.size()),
+                 static_cast<int64_t>(first.size()));
   parallel_for(
       static_cast<int64_t>(missing.size()), options.device.is_cpu() ? options.threads : 1,
       [&](int64_t m) {

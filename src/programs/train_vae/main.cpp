@@ -1,5 +1,5 @@
 #include <cstdio>
-#include <memory>
+#include <utility>
 
 #include "programs/train_vae/train_vae.h"
 #include "report/progress.h"
@@ -12,18 +12,12 @@ namespace {
 /// A progress line on stderr. Ctrl-C stops before the next batch.
 class TrainingProgress : public TrainingObserver {
  public:
-  explicit TrainingProgress(bool is_quiet) : is_quiet_(is_quiet) {}
+  explicit TrainingProgress(bool is_quiet)
+      : bar_({.label = "train-vae", .unit = "images", .enabled = !is_quiet}) {}
 
   void progress(int64_t done, int64_t total, const std::string& status) override {
-    if (!bar_) {
-      ProgressBarOptions bar;
-      bar.label = "train-vae";
-      bar.total = total;
-      bar.done = done;
-      bar.enabled = !is_quiet_;
-      bar_ = std::make_unique<ProgressBar>(bar);
-    }
-    bar_->update(done, status);
+    if (!std::exchange(is_begun_, true)) bar_.begin(done, total);
+    bar_.update(done, status);
   }
   void notice(const std::string& line) override {
     std::fprintf(stderr, "train-vae: %s\n", line.c_str());
@@ -32,13 +26,11 @@ class TrainingProgress : public TrainingObserver {
     if (interrupted()) finish();
     return interrupted();
   }
-  void finish() {
-    if (bar_) bar_->finish();
-  }
+  void finish() { bar_.finish(); }
 
  private:
-  bool is_quiet_;
-  std::unique_ptr<ProgressBar> bar_;
+  ProgressLine bar_;
+  bool is_begun_ = false;
 };
 
 int train(const CommandLine& cli) {

@@ -1,4 +1,4 @@
-#include "report/run_page.h"
+#include "report/run_report.h"
 
 #include <gtest/gtest.h>
 
@@ -35,21 +35,39 @@ json held_by(const std::string& html) {
 }
 
 TEST(RunPage, HoldsTheRun) {
-  Table table({"method", "log p(x)"}, "Mean");
-  table.add_row({"ais", "-70.0"});
-  RunPage page{"A run", "image", "log p(x)", "eval-loglik a", {{table, "A bound."}}};
+  Table table("Mean");
+  table.add_row({{"method", "ais"}, {"log p(x)", "-70.0"}});
+  RunPage page{"A run", "image", "log p(x)", "eval-loglik a", {{table, {"A bound."}}}};
   const json summary = {{"results", {{{"log_likelihood", -70.123456789012345}}}}};
   const json run = held_by(html_of(page, two_problems(), summary));
-  EXPECT_EQ(run["summary"], summary);
-  EXPECT_EQ(run["title"], "A run");
-  EXPECT_EQ(run["indices"], json({7, 9}));
-  EXPECT_EQ(run["estimates"][0]["value"], json({-70, nullptr}));
-  EXPECT_EQ(run["estimates"][0]["flags"], json({"", "ess+tail"}));
-  EXPECT_EQ(run["schedule"]["beta"], json({0.0, 0.5, 1.0}));
-  EXPECT_EQ(run["schedule"]["step_size"], json({0.3, 0.3}));
-  EXPECT_TRUE(run["schedule"]["shared"]);
-  EXPECT_EQ(run["tables"][0]["rows"], json::array({json::array({"ais", "-70.0"})}));
-  EXPECT_EQ(run["tables"][0]["note"], "A bound.");
+  const json expected = {{"title", "A run"},
+                         {"problem", "image"},
+                         {"quantity", "log p(x)"},
+                         {"command", "eval-loglik a"},
+                         {"findings", json::array()},
+                         {"pictures", json::object()},
+                         {"particles", nullptr},
+                         {"summary", summary},
+                         {"indices", {7, 9}},
+                         {"tables",
+                          {{{"title", "Mean"},
+                            {"headers", {"method", "log p(x)"}},
+                            {"rows", json::array({json::array({"ais", "-70.0"})})},
+                            {"notes", {"A bound."}}}}},
+                         {"estimates",
+                          {{{"method", "ais"},
+                            {"value", {-70, nullptr}},
+                            {"std_error", {0.1, nullptr}},
+                            {"ess", {0.8, 0.1}},
+                            {"flags", {"", "ess+tail"}}}}},
+                         {"schedule",
+                          {{"beta", {0.0, 0.5, 1.0}},
+                           {"step_size", {0.3, 0.3}},
+                           {"accept_prob", json::array()},
+                           {"ess", json::array()},
+                           {"divergence", json::array()},
+                           {"shared", true}}}};
+  EXPECT_EQ(run, expected);
 }
 
 TEST(RunPage, HostileNamesStayNames) {
