@@ -10,5 +10,7 @@ import crais
 
 flags = common.arguments(__doc__)
 decoder = common.conv_decoder(32, channels=2)
-vae = common.Vae(common.conv_encoder(32), decoder, crais.DiscretizedLogistic("log_scale"))
+# Black is likelier the further its mean lies below 0, so that many means lie outside of [0, 1].
+likelihood = crais.DiscretizedLogistic("log_scale", domain=(0, 1))
+vae = common.Vae(common.conv_encoder(32), decoder, likelihood)
 common.fit_and_export(vae, flags, latent=32, prepare=common.grey, epochs=8)

@@ -38,6 +38,7 @@ SPREADS: dict[str, str] = {
 }
 _LARGEST_LOG_SCALE = 10.0  # that a decoder can mean
 _MOST_OUTSIDE = 0.05  # of means, outside their domain
+Domain: TypeAlias = tuple[float, float]
 
 LEVELS = 256
 STEP = 1.0 / (LEVELS - 1)  # 8-bit values are multiples of it
@@ -408,9 +409,30 @@ class _Discretized(LocationScale):
     """
 
     low, high, step, levels, default = 0.0, 1.0, STEP, LEVELS, None
+    is_checked = True  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        scale: float | Tensor | str | None = None,
+        learn: bool = False,
+        *,
+        domain: Domain | None = None,
+    ) -> None:
+        super().__init__(scale, learn)
+        self.domain = _checked_domain(domain)
 
     def sample(self, output: Output, u: Tensor) -> Tensor:
         return _round(super().sample(output, u))
+
+    def check(self, output: Output) -> str | None:
+        super().check(output)
+        return _check_means(self, self._parts(output)[0])
+
+    def spec(self) -> dict[str, Any]:
+        return super().spec() | _said(self.domain)
+
+    def _parts(self, output: Output) -> tuple[Tensor, Tensor]:
+        return _in_unit(self.domain, *super()._parts(output))
 
     def _information(self, loc: Tensor, log_scale: Tensor) -> tuple[Tensor, Tensor]:
         about_loc, about_scale = self.information
@@ -420,7 +442,10 @@ class _Discretized(LocationScale):
         low = (HALF - loc) * torch.rsqrt(blurred)  # the edges, in units of the noise
         high = (1 - HALF - loc) * torch.rsqrt(blurred)
         of_loc, of_scale = self.kept(low, high)
-        return about_loc / blurred * of_loc, about_scale * narrow * of_scale
+        about_loc = about_loc / blurred * of_loc
+        if self.domain is not None:
+            about_loc = about_loc / _width(self.domain) ** 2
+        return about_loc, about_scale * narrow * of_scale
 
     @staticmethod
     def kept(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
@@ -432,8 +457,9 @@ class _Discretized(LocationScale):
 class DiscretizedGaussian(_Discretized):
     """Mass function of 8-bit values k / 255 under normal noise; the output is the mean.
 
-    `sd`, `learn` and `scale` are as in `Gaussian`; one of `sd` and `scale` must be there. The mean
-    and `sd` have the units of x: a pixel's range is [0, 1].
+    `sd`, `learn` and `scale` are as in `Gaussian`; one of `sd` and `scale` must be there. x lies in
+    [0, 1], and `domain` is what the decoder calls these two: domain=(-1, 1) for means from -1
+    (black) to 1, whose scale is twice as large. log p is that of the 256 values all the same.
     """
 
     name = "discretized-gaussian"
@@ -446,8 +472,9 @@ class DiscretizedGaussian(_Discretized):
         learn: bool = False,
         *,
         scale: str | None = None,
+        domain: Domain | None = None,
     ) -> None:
-        super().__init__(_one(sd, scale), learn)
+        super().__init__(_one(sd, scale), learn, domain=domain)
 
     def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
         first, last = x < HALF, x > 1 - HALF
@@ -479,8 +506,8 @@ class DiscretizedGaussian(_Discretized):
 class DiscretizedLogistic(_Discretized):
     """Mass function of 8-bit values under logistic noise; the output is the mean.
 
-    `scale` and `learn` are as in `Laplace`, and `scale` must be there; its unit is that of x in
-    [0, 1].
+    `scale` and `learn` are as in `Laplace`, and `scale` must be there; `domain` is as in
+    `DiscretizedGaussian`.
     """
 
     name = "discretized-logistic"
@@ -523,15 +550,17 @@ class DiscretizedLogisticMixture(Likelihood):
 
     The output [B, 3 * components * C, *rest] is read as [B, 3, components, C, *rest]: the logits of
     the components' weights, their means, their log-scales. Channels are independent given the
-    output; there is no autoregression among them. The Fisher weights are a stand-in, no smaller
-    than the exact ones up to the bins' width: those of x together with its component.
+    output; there is no autoregression among them. `domain` is as in `DiscretizedGaussian`:
+    PixelCNN++'s is (-1, 1). The Fisher weights are a stand-in, no smaller than the exact ones up to
+    the bins' width: those of x together with its component.
     """
 
     low, high, step, levels, uniforms = 0.0, 1.0, STEP, LEVELS, 2
+    is_checked = True
 
-    def __init__(self, components: int) -> None:
+    def __init__(self, components: int, *, domain: Domain | None = None) -> None:
         super().__init__()
-        self.components = components
+        self.components, self.domain = components, _checked_domain(domain)
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
         logits, means, log_scales = self._parts(output)
@@ -547,6 +576,8 @@ class DiscretizedLogisticMixture(Likelihood):
             (HALF - means) * torch.rsqrt(blurred), (1 - HALF - means) * torch.rsqrt(blurred)
         )
         about_mean = weights / (3 * blurred) * of_mean
+        if self.domain is not None:
+            about_mean = about_mean / _width(self.domain) ** 2
         about_scale = weights * (3 + math.pi**2) / 9 * of_scale
         stacked = torch.stack([weights * (1 - weights), about_mean, about_scale], 1)
         return stacked.reshape(_only(output).shape)
@@ -559,14 +590,20 @@ class DiscretizedLogisticMixture(Likelihood):
         return _round(mean + scale * torch.logit(_open(u[:, 1])))
 
     def spec(self) -> dict[str, Any]:
-        return {"name": "discretized-logistic-mixture", "components": self.components}
+        name = {"name": "discretized-logistic-mixture", "components": self.components}
+        return name | _said(self.domain)
+
+    def check(self, output: Output) -> str | None:
+        logits, means, _ = self._parts(output)
+        return _check_means(self, means, torch.softmax(logits, 1))
 
     def _parts(self, output: Output) -> tuple[Tensor, ...]:
         """Logits, means and log-scales, each [B, components, C, *rest]."""
         output = _only(output)
         channels = output.shape[1] // (3 * self.components)
         shape = (output.shape[0], 3, self.components, channels, *output.shape[2:])
-        return output.reshape(shape).unbind(1)
+        logits, means, log_scales = output.reshape(shape).unbind(1)
+        return logits, *_in_unit(self.domain, means, log_scales)
 
 
 class Categorical(Likelihood):
@@ -736,6 +773,53 @@ class ZeroInflatedNegativeBinomial(NegativeBinomial):
 
     def spec(self) -> dict[str, Any]:
         return super().spec() | {"name": "zero-inflated-negative-binomial"}
+
+
+def _checked_domain(domain: Domain | None) -> Domain | None:
+    if domain is not None and not domain[0] < domain[1]:
+        raise UsageError(f"domain is (low, high), the means of black and white, not {domain}")
+    return domain
+
+
+def _width(domain: Domain) -> float:
+    return domain[1] - domain[0]
+
+
+def _said(domain: Domain | None) -> dict[str, Any]:
+    return {} if domain is None else {"domain": list(domain)}
+
+
+def _in_unit(domain: Domain | None, loc: Tensor, log_scale: Tensor) -> tuple[Tensor, Tensor]:
+    """From the domain's units to those of x in [0, 1]."""
+    if domain is None:
+        return loc, log_scale
+    return (loc - domain[0]) / _width(domain), log_scale - math.log(_width(domain))
+
+
+def _check_means(
+    likelihood: _Discretized | DiscretizedLogisticMixture,
+    means: Tensor,
+    weights: Tensor | None = None,
+) -> str | None:
+    """Most means, in the units of x, lie in [0, 1]: else they have other units."""
+    weights = torch.ones_like(means) if weights is None else weights
+    is_outside = (means < -HALF) | (means > 1 + HALF)
+    share = float((weights * is_outside).sum() / weights.sum())
+    if share <= _MOST_OUTSIDE:
+        return None
+    kind, domain = type(likelihood).__name__, likelihood.domain
+    low, high = domain or (0.0, 1.0)
+    means = low + (high - low) * means
+    found = (
+        f"{share:.0%} of the decoder's means lie outside [{low:g}, {high:g}], from "
+        f"{float(means.min()):.4g} to {float(means.max()):.4g}"
+    )
+    if domain is None:
+        raise UsageError(
+            f"{found}, the units of {kind}: say domain=(-1, 1) if they are of pixels in [-1, 1], "
+            "domain=(0, 1) if they are meant so"
+        )
+    return f"{found}, the domain of {kind}"
 
 
 def _log_parameter(value: float | Tensor, learn: bool) -> nn.Parameter:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 
 import pytest
@@ -548,3 +549,36 @@ def test_specs_name_likelihoods() -> None:
     assert L.Categorical(21).spec() == {"name": "categorical", "levels": 21}
     with pytest.raises(ValueError, match="at least 2"):
         L.Categorical(1)
+
+
+UNITS = {
+    "gaussian": lambda **domain: L.DiscretizedGaussian(scale="log_sd", **domain),
+    "logistic": lambda **domain: L.DiscretizedLogistic("log_scale", **domain),
+    "mixture": lambda **domain: L.DiscretizedLogisticMixture(1, **domain),
+}
+
+
+@pytest.mark.parametrize("kind", UNITS)
+@pytest.mark.parametrize(("low", "high"), [(-1, 1), (0, 255), (0, 1)])
+def test_means_and_scales_have_the_units_of_the_domain(kind: str, low: float, high: float) -> None:
+    width, weights = high - low, [torch.zeros(5, *SHAPE).double()] * (kind == "mixture")
+    loc, log_scale = pair(5, 0.2, 0.5, -2)
+    plain, other = UNITS[kind]().double(), UNITS[kind](domain=(low, high)).double()
+    known = torch.cat([*weights, loc, log_scale], 1)
+    given = torch.cat([*weights, low + width * loc, log_scale + math.log(width)], 1)
+    x = draw(plain, known)
+    torch.testing.assert_close(draw(other, given), x)
+    torch.testing.assert_close(other.log_prob(x, given), plain.log_prob(x, known))
+    slopes = torch.cat([*weights, torch.full_like(loc, width), torch.ones_like(loc)], 1)
+    expected = plain.fisher(known) / slopes.square().clamp(min=1e-9)
+    torch.testing.assert_close(other.fisher(given), expected)
+    assert other.spec() == plain.spec() | {"domain": [low, high]}
+    assert other.check(given) is None
+    far = torch.cat([*weights, low - width / 2 + width * loc, log_scale], 1)
+    assert re.fullmatch(
+        rf"\d+% of the decoder's means lie outside \[{low}, {high}\].*", other.check(far) or ""
+    )
+    with pytest.raises(ValueError, match=r"outside \[0, 1\], from .*say domain=\(-1, 1\)"):
+        plain.check(torch.cat([*weights, loc - 0.5, log_scale], 1))
+    with pytest.raises(ValueError, match="domain is .low, high."):
+        L.DiscretizedLogisticMixture(1, domain=(1, -1))

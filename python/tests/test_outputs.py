@@ -201,6 +201,7 @@ def test_a_name_says_what_gives_the_scale(way):
         (lambda z: (ONE(z), TWO(z)), crais.DiscretizedLogistic(), "'scale' or 'log_scale'"),
         (lambda z: (ONE(z), TWO(z)), crais.Gaussian(scale="sd"), "must be positive"),
         (lambda z: (ONE(z), 9 + TWO(z).exp()), crais.Gaussian(scale="log_sd"), "no logarithm"),
+        (lambda z: ONE(z) - 1, crais.DiscretizedLogistic(0.1), r"means lie outside \[0, 1\]"),
         (lambda z: {"mu": ONE(z), "logvar": TWO(z)}, crais.Gaussian(0.5), "scale of its own"),
         (lambda z: {"mu": ONE(z), "std": TWO(z)}, crais.Laplace(), "Laplace is .*not 'std'"),
         (lambda z: {"a": ONE(z), "std": TWO(z)}, crais.Gaussian(), "location of 'std'"),
@@ -271,6 +272,15 @@ def test_counts_of_scvi_are_known():
     options = CHEAP | {"base": "laplace"}
     same(crais.evaluate(decoder=decode, images=x, **options),
          crais.evaluate(images=x, **same_in_crais, **options))  # fmt: skip
+
+
+def test_means_outside_the_domain_that_is_said_are_noted():
+    given = {"decoder": lambda z: ONE(z) - 1, "images": torch.ones(3, 10), **CHEAP}
+    with pytest.warns(UserWarning, match=r"means lie outside \[0, 1\]"):
+        found = crais.evaluate(likelihood=crais.DiscretizedLogistic(0.1, domain=(0, 1)), **given)
+    assert "outside [0, 1]" in found.warnings[0]
+    inside = crais.evaluate(likelihood=crais.DiscretizedLogistic(0.1, domain=(-9, 9)), **given)
+    assert inside.warnings == []
 
 
 LIKE = {"steps": 100, "chains": 8, "progress": False, "latent": 4}
