@@ -22,16 +22,16 @@ EvalModel model_of(const std::string& manifest, const py::object& run, at::Devic
 
 using Array = std::optional<at::Tensor>;
 
-/// `manifest` is empty where the first argument names a file, `images` where the others choose
-/// them.
-RunReport run_evaluation(const std::vector<std::string>& arguments, const py::object& run,
+/// `manifest` is empty where `name` is a file's, `images` where the options choose them.
+RunReport run_evaluation(const std::string& name, const py::dict& options, const py::object& run,
                          const Array& images, const Array& labels, const py::bytes& manifest,
                          at::Device device) {
   PythonObserver observer(run, "log p");
   const std::string described = manifest;
+  const FlagValues values = values_of(options);
   return stoppable(run, [&] {
     const Released released;
-    EvalSettings settings = read_settings({eval_loglik_synopsis(), arguments});
+    EvalSettings settings = read_settings({eval_loglik_synopsis(), {name}, values});
     settings.in_memory = images || !described.empty();
     const EvalModel model = described.empty() ? open_model(settings.checkpoint, settings.script,
                                                            settings.device, settings.dtype)

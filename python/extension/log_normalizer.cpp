@@ -23,18 +23,19 @@ std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim,
       FunctionTarget::IndexedLogDensity(density));
 }
 
-/// `dim` 0: the target is a registered one, which the arguments name. `notes` say what was made of
-/// a function, `doubts` (what, remedy) why its results are not to be trusted; `is_single`: it
-/// computes in float32. `identity` tells the function from others.
-RunReport run_log_normalizer(const std::vector<std::string>& arguments, const py::object& run,
-                             int64_t dim, const std::optional<at::Tensor>& starts,
-                             const std::vector<std::string>& notes,
+/// `dim` 0: the target is a registered one, called `name`. `notes` say what was made of a function,
+/// `doubts` (what, remedy) why its results are not to be trusted; `is_single`: it computes in
+/// float32. `identity` tells the function from others.
+RunReport run_log_normalizer(const std::string& name, const py::dict& options,
+                             const py::object& run, const std::optional<at::Tensor>& starts,
+                             int64_t dim, const std::vector<std::string>& notes,
                              const std::vector<std::pair<std::string, std::string>>& doubts,
                              bool is_single, const std::string& identity) {
   PythonObserver observer(run, "log Z");
+  const FlagValues values = values_of(options);
   return stoppable(run, [&] {
     const Released released;
-    LogzSettings settings = read_logz_settings({estimate_logz_synopsis(), arguments});
+    LogzSettings settings = read_logz_settings({estimate_logz_synopsis(), {name}, values});
     settings.wants_samples = true;
     settings.in_memory = dim > 0;
     settings.notes = notes;

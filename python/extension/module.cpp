@@ -35,8 +35,6 @@ void translate(std::exception_ptr thrown) {
   } catch (const Error& error) {
     set_error(static_cast<int>(error.kind()), error.what(),
               dynamic_cast<const PlanError*>(&error) != nullptr);
-  } catch (const Answer& answer) {
-    set_error(static_cast<int>(ErrorKind::kArgument), "`help` and `version` are for the programs");
   } catch (python_error& error) {  // of a Python function inside LibTorch
     error.restore();
   } catch (const c10::Error& error) {

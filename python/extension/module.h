@@ -8,6 +8,7 @@
 #include <atomic>
 #include <exception>
 
+#include "cli/command_line.h"
 #include "evaluation/run_problems.h"
 #include "util/error.h"
 #include "util/interrupt.h"
@@ -125,6 +126,10 @@ class PythonObserver : public RunObserver {
   RunningMean mean_;
   std::atomic<bool> stopped_{false};
 };
+
+/// Keyword arguments as values of flags: pilot_chains=8 is 8 for "pilot-chains". None and False are
+/// as if they were left out. Other objects than numbers are their texts, as of a Path.
+FlagValues values_of(const py::dict& options);
 
 void bind_report(py::module_& m);
 void bind_options(py::module_& m);

@@ -34,12 +34,13 @@ class PythonTraining : public TrainingObserver {
 };
 
 /// The checkpoint's path, the metrics of each epoch, and which is the best.
-std::tuple<std::string, std::vector<std::string>, int64_t> run_training(
-    const std::vector<std::string>& arguments, const py::object& run) {
+std::tuple<std::string, std::vector<std::string>, int64_t> run_training(const py::dict& options,
+                                                                        const py::object& run) {
   PythonTraining observer(run);
+  const FlagValues values = values_of(options);
   const Training done = stoppable(run, [&] {
     const py::gil_scoped_release no_gil;
-    return train_vae(train_vae_options({train_vae_synopsis(), arguments}), observer);
+    return train_vae(train_vae_options({train_vae_synopsis(), {}, values}), observer);
   });
   std::vector<std::string> epochs;
   for (const EpochMetrics& metrics : done.epochs) epochs.push_back(text_of(metrics));
