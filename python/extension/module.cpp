@@ -96,8 +96,6 @@ PYBIND11_MODULE(_crais, m) {
   py::register_local_exception_translator(crais::translate);
   crais::bind_report(m);
   crais::bind_options(m);
-  crais::bind_evaluate(m);
-  crais::bind_log_normalizer(m);
-  crais::bind_train_vae(m);
+  crais::bind_runs(m);
   m.def("stop", [] { crais::set_interrupted(true); });  // every run, since Python ends
 }

@@ -133,8 +133,6 @@ FlagValues values_of(const py::dict& options);
 
 void bind_report(py::module_& m);
 void bind_options(py::module_& m);
-void bind_evaluate(py::module_& m);
-void bind_log_normalizer(py::module_& m);
-void bind_train_vae(py::module_& m);
+void bind_runs(py::module_& m);
 
 }  // namespace crais
