@@ -351,12 +351,12 @@ def _log_normalizer(
         identity, check = digest_of(sources, found.values), found.check
         if found.is_alone:
             _call_alone(options)
-    options = native.checked(options)
+    given = native.by_flag(options)
     try:
         report, run = native.call(
             "estimate-logz",
             lambda run: native.extension().log_normalizer(
-                name, options, run, starts, *about, identity
+                name, given, run, starts, *about, identity
             ),
             functions,
             progress=progress,
@@ -439,13 +439,13 @@ def _evaluated(
     operand: str, flags: dict[str, Any], data: Data, progress: bool, model: InMemory | None = None
 ) -> Result:
     """The result for `model`, or without one for the file that the operand names."""
-    flags = native.checked(flags)
+    given = native.by_flag(flags)
     device = torch.device("cpu") if model is None else model.device
     manifest = b"" if model is None else model.manifest
     report, run = native.call(
         "eval-loglik",
         lambda run: native.extension().evaluate(
-            operand, flags, run, data.images, data.labels, manifest, device
+            operand, given, run, data.images, data.labels, manifest, device
         ),
         {} if model is None else model.functions,
         progress=progress,

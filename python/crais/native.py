@@ -44,11 +44,19 @@ def extension() -> Any:
 TERMINAL = {"dry_run", "format", "max_time", "quiet", "help", "version"}
 
 
-def checked(options: dict[str, Any]) -> dict[str, Any]:
-    """The options. Raises UsageError for one of a terminal."""
-    for name in options.keys() & TERMINAL:
-        raise errors.UsageError(f"{name} is an option of the programs at a terminal alone")
-    return options
+def by_flag(options: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The values of each flag: pilot_chains=8 is [8] for pilot-chains. None and False are left out.
+
+    Raises UsageError for a flag of a terminal.
+    """
+    flags: dict[str, list[Any]] = {}
+    for name, value in options.items():
+        if name in TERMINAL:
+            raise errors.UsageError(f"{name} is an option of the programs at a terminal alone")
+        values = value if isinstance(value, (list, tuple)) else [value]
+        if given := [one for one in values if one is not None and one is not False]:
+            flags[name.replace("_", "-")] = given
+    return flags
 
 
 def options(program: str) -> str:

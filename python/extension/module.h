@@ -127,9 +127,10 @@ class PythonObserver : public RunObserver {
   std::atomic<bool> stopped_{false};
 };
 
-/// Keyword arguments as values of flags: pilot_chains=8 is 8 for "pilot-chains". None and False are
-/// as if they were left out. Other objects than numbers are their texts, as of a Path.
-FlagValues values_of(const py::dict& options);
+using Options = std::map<std::string, std::vector<py::object>>;  // by the names of flags
+
+/// Objects that are neither numbers nor True are their texts, as of a Path.
+FlagValues values_of(const Options& options);
 
 void bind_report(py::module_& m);
 void bind_options(py::module_& m);

@@ -1,5 +1,4 @@
 // The programs' flags, which are the keyword arguments.
-#include <algorithm>
 #include <cmath>
 
 #include "module.h"
@@ -45,17 +44,10 @@ std::vector<py::dict> options(const std::string& program) {
 
 }  // namespace
 
-FlagValues values_of(const py::dict& options) {
+FlagValues values_of(const Options& options) {
   FlagValues values;
-  for (const auto& [key, value] : options) {
-    std::string name = key.cast<std::string>();
-    std::replace(name.begin(), name.end(), '_', '-');
-    const bool is_list = py::isinstance<py::list>(value) || py::isinstance<py::tuple>(value);
-    const auto given =
-        is_list ? py::reinterpret_borrow<py::sequence>(value) : py::sequence(py::make_tuple(value));
-    for (const py::object one : given)
-      if (!one.is_none() && !one.is(py::bool_(false))) values[name].push_back(value_of(one));
-  }
+  for (const auto& [name, given] : options)
+    for (const py::object& one : given) values[name].push_back(value_of(one));
   return values;
 }
 

@@ -14,8 +14,6 @@ namespace {
 
 using Array = std::optional<at::Tensor>;
 
-// eval-loglik.
-
 /// The model that `manifest` describes and `run` computes.
 EvalModel model_of(const std::string& manifest, const py::object& run, at::Device device) {
   const ModelFunctions functions = [&run](const std::string& name,
@@ -29,7 +27,7 @@ EvalModel model_of(const std::string& manifest, const py::object& run, at::Devic
 }
 
 /// `manifest` is empty where `name` is a file's, `images` where the options choose them.
-RunReport run_evaluation(const std::string& name, const py::dict& options, const py::object& run,
+RunReport run_evaluation(const std::string& name, const Options& options, const py::object& run,
                          const Array& images, const Array& labels, const py::bytes& manifest,
                          at::Device device) {
   PythonObserver observer(run, "log p");
@@ -53,8 +51,6 @@ RunReport run_evaluation(const std::string& name, const py::dict& options, const
   });
 }
 
-// estimate-logz.
-
 /// log gamma of `problems` replicates, which `run` computes for rows z [B,D].
 std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim, const Array& starts,
                                         const LogzSettings& settings) {
@@ -74,8 +70,8 @@ std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim, cons
 /// `dim` 0: the target is a registered one, called `name`. `notes` say what was made of a function,
 /// `doubts` (what, remedy) why its results are not to be trusted; `is_single`: it computes in
 /// float32. `identity` tells the function from others.
-RunReport run_log_normalizer(const std::string& name, const py::dict& options,
-                             const py::object& run, const Array& starts, int64_t dim,
+RunReport run_log_normalizer(const std::string& name, const Options& options, const py::object& run,
+                             const Array& starts, int64_t dim,
                              const std::vector<std::string>& notes,
                              const std::vector<std::pair<std::string, std::string>>& doubts,
                              bool is_single, const std::string& identity) {
@@ -96,8 +92,6 @@ RunReport run_log_normalizer(const std::string& name, const py::dict& options,
                     observer);
   });
 }
-
-// train-vae.
 
 std::string text_of(const EpochMetrics& metrics) { return nlohmann::json(metrics).dump(); }
 
@@ -125,7 +119,7 @@ class PythonTraining : public TrainingObserver {
 };
 
 /// The checkpoint's path, the metrics of each epoch, and which is the best.
-std::tuple<std::string, std::vector<std::string>, int64_t> run_training(const py::dict& options,
+std::tuple<std::string, std::vector<std::string>, int64_t> run_training(const Options& options,
                                                                         const py::object& run) {
   PythonTraining observer(run);
   const FlagValues values = values_of(options);
