@@ -140,7 +140,7 @@ const std::vector<std::pair<Words, Words>>& refused() {
 
 TEST(CommandLine, NamesWhatItRefuses) {
   for (const auto& [arguments, words] : refused())
-    expect_error(ErrorKind::kArgument, words, [&] { read(arguments); });
+    expect_error(ErrorKind::kArgument, words, [&given = arguments] { read(given); });
   const std::string word("a\0b", 3);
   expect_error(ErrorKind::kArgument, {"NUL"}, [&] { CommandLine(synopsis(), Words{word}); });
 }
@@ -175,7 +175,7 @@ TEST(CommandLine, RefusesTypedValuesAsItDoesTexts) {
       {{{"base", {5}}}, {"--base", "'5'", "prior, encoder"}}};
   for (const auto& [values, words] : refused)
     expect_error(ErrorKind::kArgument, words,
-                 [&] { CommandLine(synopsis(), {"vae.safetensors"}, values); });
+                 [&given = values] { CommandLine(synopsis(), {"vae.safetensors"}, given); });
 }
 
 TEST(CommandLineAnswers, HelpHoldsGroupsDefaultsAndExamples) {

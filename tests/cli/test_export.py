@@ -18,20 +18,12 @@ import pytest
 
 from .programs import SOURCE, Done, Program, environment, lines, same
 
-# What exports/models.py says of each file. A package that is compiled wants half a minute: there is
-# one.
-DESCRIBED = {
-    "weights.pt2": "describe",
-    "linear.pt": "compiled",
-    "conditional.pt": "conditional",
-    "conditional.pt2": "conditional",
-}
 MODELS = ["weights.pt2", "linear.pt"]
 
 
 @dataclass
 class Exports:
-    """Exports models by a Python, each when it is first asked for."""
+    """What exports/models.py makes, all in one run."""
 
     python: str
     folder: Path
@@ -51,23 +43,11 @@ class Exports:
         return done
 
     def model(self, name: str) -> Path:
-        file = self.folder / name
-        if not file.exists():
-            export = f"crais.export({name!r}, **models.{DESCRIBED[name]}())"
-            done = self.run("-c", f"import crais, models; {export}")
-            file.with_suffix(".said").write_text(done.stdout + done.stderr)
-        return file
-
-    def said(self, name: str) -> str:
-        return self.model(name).with_suffix(".said").read_text()
+        return self.folder / name
 
     def images(self, name: str) -> str:
         """Images, as --data takes them."""
-        file = self.folder / "x.npz"
-        if not file.exists():
-            store = "import models; models.store_images('x.npz', 'exact.txt')"
-            self.run("-c", store)
-        return f"{file}:{name}" if name else str(file)
+        return f"{self.folder / 'x.npz'}:{name}".rstrip(":")
 
     @property
     def labelled(self) -> list[str]:
@@ -99,7 +79,9 @@ def exports(tmp_path_factory: pytest.TempPathFactory) -> Exports:
         except FileNotFoundError:
             continue
         if done.stdout.strip() == wanted:
-            return Exports(python, tmp_path_factory.mktemp("exports"))
+            exports = Exports(python, tmp_path_factory.mktemp("exports"))
+            exports.run("-m", "models")
+            return exports
     pytest.skip(f"no Python has PyTorch {wanted}")
 
 
@@ -115,8 +97,8 @@ def test_is_exact(eval_loglik: Program, exports: Exports, name: str, base: str) 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_certifies_what_it_simulates(eval_loglik: Program, exports: Exports, name: str) -> None:
-    flags = "--simulate 30 --method bidirectional --base laplace --quiet --format json".split()
-    said = eval_loglik.succeed(exports.model(name), *flags).stdout
+    flags = "--simulate 30 --method bidirectional --base laplace --steps 16 --format json".split()
+    said = eval_loglik.succeed(exports.model(name), *flags, "--quiet").stdout
     (result,) = json.loads(said)["results"]
     assert abs(result["log_likelihood"] + 6.6) < 3, result
 
@@ -134,19 +116,14 @@ def test_takes_its_images_alone(eval_loglik: Program, exports: Exports, name: st
 
 
 # --- TorchScript of another program: exact too, once it is said what its outputs mean.
-@pytest.fixture(scope="module")
-def plain(exports: Exports) -> Path:
-    exports.run("-c", "import models; models.store_script('plain.pt')")
-    return exports.folder / "plain.pt"
-
-
-def test_torchscript_of_others(eval_loglik: Program, exports: Exports, plain: Path) -> None:
+def test_torchscript_of_others(eval_loglik: Program, exports: Exports) -> None:
+    plain = exports.model("plain.pt")
     test = ["--data", exports.images("test")]
     gaussian = [plain, "--likelihood", "gaussian:0.5", "--latent", "4"]
-    flags = "--base laplace --steps 64 --out out-plain".split()
+    flags = "--base laplace --steps 16 --out out-plain".split()
     eval_loglik.succeed(*gaussian, *test, *flags)
     exports.agree("out-plain")
-    flags = "--simulate 30 --method bidirectional --base laplace --quiet".split()
+    flags = "--simulate 30 --method bidirectional --base laplace --steps 16 --quiet".split()
     eval_loglik.succeed(*gaussian, *flags)
     words = ["plain.pt: TorchScript that does not describe itself", "--likelihood", "--latent"]
     eval_loglik.expect(64, *words, args=[plain, *test])
@@ -164,10 +141,10 @@ def test_what_a_file_says_no_flag_says_otherwise(eval_loglik: Program, exports: 
 @pytest.mark.parametrize("name", ["conditional.pt", "conditional.pt2"])
 def test_labels_move_images(eval_loglik: Program, exports: Exports, name: str) -> None:
     model, test = exports.model(name), exports.images("test")
-    flags = "--base laplace --quiet --out out".split()
+    flags = "--base laplace --steps 16 --quiet --out out".split()
     eval_loglik.succeed(model, *exports.labelled, *flags)
     exports.agree("out")
-    flags = "--simulate 30 --method bidirectional --base laplace --quiet".split()
+    flags = "--simulate 30 --method bidirectional --base laplace --steps 16 --quiet".split()
     eval_loglik.succeed(model, *flags)
     given = [model, "--data", test]
     eval_loglik.expect(64, "--labels FILE", "conditional", args=given)
@@ -275,13 +252,6 @@ def test_the_zoo_compiles() -> None:
 
 # --- What crais.export refuses, and why; the same checks refuse models in memory
 # (python/tests/test_calls.py).
-@pytest.fixture(scope="module")
-def refused(exports: Exports) -> dict[str, str]:
-    """What it says of each."""
-    said: dict[str, str] = json.loads(exports.run("-m", "refused").stdout.splitlines()[-1])
-    return said
-
-
 @pytest.mark.parametrize(
     ("case", "words"),
     [
@@ -293,11 +263,8 @@ def refused(exports: Exports) -> dict[str, str]:
         ("branches", ["cannot be traced", "depends on data"]),
     ],
 )
-def test_export_refuses(refused: dict[str, str], case: str, words: list[str]) -> None:
+def test_export_refuses(exports: Exports, case: str, words: list[str]) -> None:
+    said = json.loads(exports.model("refused.json").read_text())[case]
     for word in words:
-        assert word in refused[case]
-
-
-def test_a_refused_model_leaves_no_file(exports: Exports, refused: dict[str, str]) -> None:
-    assert refused
-    assert not (exports.folder / "refused.pt").exists()
+        assert word in said
+    assert not list(exports.folder.glob("refused.pt*")), "a refused model left a file"
