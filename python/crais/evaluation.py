@@ -129,8 +129,7 @@ def evaluate(
     for name in ("data", "data_dir", "simulate", "split"):
         if images is not None and options.get(name) is not None:
             raise UsageError(f"give images or {name}, not both: each says what to evaluate")
-    beside = None
-    data = Data(None, None)
+    data, beside = Data(None, None), None
     if images is not None:
         data.images, beside = read(images, key, layout)
     elif key is not None or layout is not None:
@@ -140,6 +139,13 @@ def evaluate(
         data.labels = tensor_of(labels, "labels")
         if data.labels.dim() < 1:
             raise UsageError("labels is a single number: give [N, ...], one row for each image")
+    functions = {
+        "decoder": decoder,
+        "encoder": encoder,
+        "prior": prior,
+        "log_joint": log_joint,
+        "log_prior": log_prior,
+    }
     if isinstance(model, (str, os.PathLike)):
         refuse_hub(os.fspath(model))
         chosen = {"likelihood": likelihood, "latent": latent, "dtype": dtype, **options}
@@ -149,15 +155,7 @@ def evaluate(
             raise UsageError(
                 f"likelihood of a file must be a name, not {type(likelihood).__name__}"
             )
-        in_memory_only: dict[str, Any] = {
-            "decoder": decoder,
-            "encoder": encoder,
-            "image_shape": image_shape,
-            "prior": prior,
-            "log_joint": log_joint,
-            "log_prior": log_prior,
-        }
-        for name, value in in_memory_only.items():
+        for name, value in {**functions, "image_shape": image_shape}.items():
             if value is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
         return _evaluated(os.fspath(model), chosen, data, progress)
@@ -167,17 +165,7 @@ def evaluate(
     if isinstance(labels, str):
         raise UsageError("labels of a model in memory must be a tensor or an array, not a file's name")
     model = _unwrapped(model)
-    parts = _parts_of(
-        model,
-        {
-            "decoder": decoder,
-            "encoder": encoder,
-            "likelihood": likelihood,
-            "prior": prior,
-            "log_joint": log_joint,
-            "log_prior": log_prior,
-        },
-    )
+    parts = _parts_of(model, {**functions, "likelihood": likelihood})
     if dtype is not None:
         parts = _in_float32(parts, dtype)
     if labels is None and _is_conditional(parts):
@@ -343,40 +331,32 @@ def _log_normalizer(
     options: dict[str, Any],
     progress: bool,
     sources: Sequence[Any] = (),
-    check_modes: Callable[[], None] = lambda: None,
+    check_still_eval: Callable[[], None] = lambda: None,
 ) -> Result:
     """The result for a target's name, or for a density on the device that `options` names.
 
     `sources` are the user's functions in it.
     """
     functions: dict[str, Function] = {}
-    device, dim, name, identity = torch.device("cpu"), 0, str(target), ""
+    device, name, identity = torch.device("cpu"), str(target), ""
     check: Callable[[], None] | None = None
-    notes: list[str] = []
-    doubts: list[tuple[str, str]] = []
-    is_single = False
-    if isinstance(target, Density):
-        device, dim, notes = torch.device(options["device"]), target.dim, target.notes
-        doubts, is_single = target.doubts, target.is_single
-        name = target.name if target.name.isidentifier() else "function"
-        functions = {"log_density": _density(target.log_density)}
-        found = _examined(functions["log_density"], dim, device, options)
-        identity = digest_of(sources, found.values)
+    about: tuple[Any, ...] = (0, [], [], False)
+    density = target if isinstance(target, Density) else None
+    if density is not None:
+        device = torch.device(options["device"])
+        about = (density.dim, density.notes, density.doubts, density.is_single)
+        name = density.name if density.name.isidentifier() else "function"
+        functions = {"log_density": _density(density.log_density)}
+        found = _examined(functions["log_density"], density.dim, device, options, check_still_eval)
+        identity, check = digest_of(sources, found.values), found.check
         if found.is_alone:
             _call_alone(options)
-
-        def check_both() -> None:
-            check_modes()
-            found.check()
-
-        check = check_both
-    arguments = [name, *native.arguments(options)]
-    density = target if isinstance(target, Density) else None
+    given = native.by_flag(options)
     try:
         report, run = native.call(
             "estimate-logz",
             lambda run: native.extension().log_normalizer(
-                arguments, run, dim, starts, notes, doubts, is_single, identity
+                name, given, run, starts, *about, identity
             ),
             functions,
             progress=progress,
@@ -459,13 +439,13 @@ def _evaluated(
     operand: str, flags: dict[str, Any], data: Data, progress: bool, model: InMemory | None = None
 ) -> Result:
     """The result for `model`, or without one for the file that the operand names."""
-    arguments = [operand, *native.arguments(flags)]
+    given = native.by_flag(flags)
     device = torch.device("cpu") if model is None else model.device
     manifest = b"" if model is None else model.manifest
     report, run = native.call(
         "eval-loglik",
         lambda run: native.extension().evaluate(
-            arguments, run, data.images, data.labels, manifest, device
+            operand, given, run, data.images, data.labels, manifest, device
         ),
         {} if model is None else model.functions,
         progress=progress,
@@ -580,7 +560,11 @@ class _Examined:
 
 
 def _examined(
-    density: Function, dim: int, device: torch.device, options: dict[str, Any]
+    density: Function,
+    dim: int,
+    device: torch.device,
+    options: dict[str, Any],
+    check_still_eval: Callable[[], None],
 ) -> _Examined:
     """Looks at a density before the run, at points around 0.
 
@@ -595,7 +579,7 @@ def _examined(
     def joint(z: Tensor) -> tuple[Tensor, Tensor]:
         return with_gradient(density, z)
 
-    found = _Examined(lambda: None, False, [])
+    found = _Examined(check_still_eval, False, [])
     with native.as_before(device), OwnNumbers():
         torch.set_num_threads(1)
         check_bounded(density, points(8), "the log density")
@@ -618,6 +602,7 @@ def _examined(
         check_rows(joint, [z], "log density")
 
     def check() -> None:
+        check_still_eval()
         torch.set_num_threads(1)
         check_unchanged(joint, [z], value, "log density")
 

@@ -77,7 +77,9 @@ def of_numpy(value_and_grad: Callable[[Any], Any], rows: Array) -> Function:
     the two is seen at `rows` [B, D]. Raises UsageError where it is neither.
     """
     count, dim = rows.shape
-    pair = _try(value_and_grad, rows)
+    pair = None
+    with contextlib.suppress(Exception):  # of a function of one row
+        pair = _pair(value_and_grad(rows.copy()))
     if pair is not None and pair[0].shape == (count,) and pair[1].shape == (count, dim):
         return _of_arrays(lambda z: _pair(value_and_grad(z)))
     value, grad = _pair(value_and_grad(rows[0].copy()))
@@ -109,14 +111,6 @@ def _of_arrays(function: Callable[[Array], tuple[Array, Array]]) -> Function:
         return torch.as_tensor(value), [torch.as_tensor(grad)]
 
     return known_gradient(value_and_grads)
-
-
-def _try(value_and_grad: Callable[[Any], Any], rows: Array) -> tuple[Any, Any] | None:
-    """None where it fails: a function of one row may."""
-    try:
-        return _pair(value_and_grad(rows.copy()))
-    except Exception:
-        return None
 
 
 def _pair(returned: Any) -> tuple[Array, Array]:

@@ -109,9 +109,9 @@ def in_memory(
             if "simulate" not in functions:
                 arrays |= model.pairs(simulate)
             encoded: tuple[Tensor, ...] = ()
+            inputs, value = check_inputs(arrays), arrays["check.value"]
             if encoder is not None:
-                labels_of_check = (arrays["check.y"],) if "check.y" in arrays else ()
-                encoded = model.encode(arrays["check.x"], *labels_of_check)
+                encoded = model.encode(*inputs[1:])
         model.check_modes()
         described = model.describe(functions, name)
         sources = [decoder, encoder, parts["log_joint"], log_prior]
@@ -125,7 +125,6 @@ def in_memory(
             with model.in_eval_mode():
                 tried = {key: functions[key] for key in functions if key in ("joint", "encode")}
                 is_alone = keeps_state(tried, lambda name, rows: model.examples(name)(rows))
-    inputs, value = check_inputs(arrays), arrays["check.value"]
 
     def check() -> None:
         torch.set_num_threads(1)

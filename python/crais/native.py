@@ -44,18 +44,18 @@ def extension() -> Any:
 TERMINAL = {"dry_run", "format", "max_time", "quiet", "help", "version"}
 
 
-def arguments(options: Mapping[str, Any]) -> list[str]:
-    """Keyword arguments as the flags of a program: pilot_chains=8 is --pilot-chains=8."""
-    flags: list[str] = []
+def by_flag(options: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The values of each flag: pilot_chains=8 is [8] for pilot-chains. None and False are left out.
+
+    Raises UsageError for a flag of a terminal.
+    """
+    flags: dict[str, list[Any]] = {}
     for name, value in options.items():
         if name in TERMINAL:
             raise errors.UsageError(f"{name} is an option of the programs at a terminal alone")
-        flag = "--" + name.replace("_", "-")
-        for one in value if isinstance(value, (list, tuple)) else [value]:
-            if one is True:
-                flags.append(flag)
-            elif one is not None and one is not False:
-                flags.append(f"{flag}={one}")
+        values = value if isinstance(value, (list, tuple)) else [value]
+        if given := [one for one in values if one is not None and one is not False]:
+            flags[name.replace("_", "-")] = given
     return flags
 
 
@@ -86,14 +86,21 @@ def worded(program: str, text: str) -> str:
 class Run:
     """One call of the extension: what it asks of Python, from any thread."""
 
-    def __init__(self, functions: Mapping[str, Callable[..., Any]], bar: Bar) -> None:
+    def __init__(
+        self, functions: Mapping[str, Callable[..., Any]], progress: bool, unit: str
+    ) -> None:
+        """`progress`: a bar counts in `unit`, where tqdm is installed."""
         self.stopped = False  # by Ctrl-C, or since Python ends
         self.astray = ""  # where the density was first not finite
         self.images = torch.empty(0)
         self.called = False  # the model was
         self.epoch: Callable[[str], None] = lambda metrics: None  # of a training is done
         self._functions = functions
-        self._bar = bar
+        self._tqdm: Any = None
+        with contextlib.suppress(ImportError):
+            self._tqdm = importlib.import_module("tqdm.auto").tqdm if progress else None
+        self._unit = unit
+        self._bar: Any = None
         self._process = os.getpid()
 
     def call(self, name: str, inputs: tuple[Tensor, ...]) -> Any:
@@ -126,10 +133,20 @@ class Run:
         warnings.warn(line, stacklevel=6)
 
     def show(self, done: int, total: int, status: str = "") -> None:
-        self._bar.show(done, total, status)
+        if self._tqdm is not None and self._bar is None:
+            self._bar = self._tqdm(total=total, initial=done, unit=f" {self._unit}")
+        if self._bar is not None:
+            self._bar.n = done
+            self._bar.set_postfix_str(status)
 
     def advance(self, count: int, status: str) -> None:
-        self._bar.advance(count, status)
+        if self._bar is not None:
+            self._bar.update(count)
+            self._bar.set_postfix_str(status)
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
 
     def _watch(self, outputs: tuple[Tensor, ...], inputs: tuple[Tensor, ...]) -> None:
         """Remembers where log p(x, z) was first not finite."""
@@ -159,34 +176,6 @@ def _end_child(error: BaseException) -> NoReturn:
         with contextlib.suppress(Exception):
             stream.flush()
     os._exit(status & 0xFF)
-
-
-class Bar:
-    """tqdm's progress bar, where tqdm is installed."""
-
-    def __init__(self, enabled: bool, unit: str) -> None:
-        self._tqdm: Any = None
-        with contextlib.suppress(ImportError):
-            self._tqdm = importlib.import_module("tqdm.auto").tqdm if enabled else None
-        self._unit = unit
-        self._bar: Any = None
-
-    def show(self, done: int, total: int, status: str) -> None:
-        if self._tqdm is None:
-            return
-        if self._bar is None:
-            self._bar = self._tqdm(total=total, initial=done, unit=f" {self._unit}")
-        self._bar.n = done
-        self._bar.set_postfix_str(status)
-
-    def advance(self, count: int, status: str) -> None:
-        if self._bar is not None:
-            self._bar.update(count)
-            self._bar.set_postfix_str(status)
-
-    def close(self) -> None:
-        if self._bar is not None:
-            self._bar.close()
 
 
 _running: set[Run] = set()
@@ -258,8 +247,7 @@ def call(
     Raises crais.errors, whatever the model raises, and Interrupted if it was stopped before
     anything was done.
     """
-    bar = Bar(progress, unit)
-    run = Run(functions, bar)
+    run = Run(functions, progress, unit)
     if _ends:
         raise errors.Interrupted("interrupted; Python is shutting down")
     _running.add(run)
@@ -277,4 +265,4 @@ def call(
         raise
     finally:
         _running.discard(run)
-        bar.close()
+        run.close()

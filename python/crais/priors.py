@@ -298,7 +298,7 @@ class Hierarchical(Prior):
             return self._moments
         if self._sample is not None:
             return super().moments(latent)
-        return torch.zeros(latent, dtype=torch.float32), torch.eye(latent, dtype=torch.float32)
+        return StandardNormal().moments(latent)
 
     def spec(self) -> dict[str, Any]:
         return {"name": "function", "simulates": self._sample is not None}

@@ -36,8 +36,7 @@ class OwnNumbers(EagerMode):
         if drawing is None or kwargs.get("generator") is not None:
             return function(*args, **kwargs)
         tensor = next((one for one in args if isinstance(one, Tensor)), None)
-        device = tensor.device if tensor is not None else kwargs.get("device")
-        device = kwargs.get("device") or device or torch.device("cpu")
+        device = kwargs.get("device") or (torch.device("cpu") if tensor is None else tensor.device)
         here = [one.cpu() if isinstance(one, Tensor) else one for one in args]
         if "device" in kwargs:
             kwargs = {**kwargs, "device": torch.device("cpu")}

@@ -35,8 +35,6 @@ void translate(std::exception_ptr thrown) {
   } catch (const Error& error) {
     set_error(static_cast<int>(error.kind()), error.what(),
               dynamic_cast<const PlanError*>(&error) != nullptr);
-  } catch (const Answer& answer) {
-    set_error(static_cast<int>(ErrorKind::kArgument), "`help` and `version` are for the programs");
   } catch (python_error& error) {  // of a Python function inside LibTorch
     error.restore();
   } catch (const c10::Error& error) {
@@ -98,8 +96,6 @@ PYBIND11_MODULE(_crais, m) {
   py::register_local_exception_translator(crais::translate);
   crais::bind_report(m);
   crais::bind_options(m);
-  crais::bind_evaluate(m);
-  crais::bind_log_normalizer(m);
-  crais::bind_train_vae(m);
+  crais::bind_runs(m);
   m.def("stop", [] { crais::set_interrupted(true); });  // every run, since Python ends
 }

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <exception>
 
+#include "cli/command_line.h"
 #include "evaluation/run_problems.h"
 #include "util/error.h"
 #include "util/interrupt.h"
@@ -126,10 +127,13 @@ class PythonObserver : public RunObserver {
   std::atomic<bool> stopped_{false};
 };
 
+using Options = std::map<std::string, std::vector<py::object>>;  // by the names of flags
+
+/// Objects that are neither numbers nor True are their texts, as of a Path.
+FlagValues values_of(const Options& options);
+
 void bind_report(py::module_& m);
 void bind_options(py::module_& m);
-void bind_evaluate(py::module_& m);
-void bind_log_normalizer(py::module_& m);
-void bind_train_vae(py::module_& m);
+void bind_runs(py::module_& m);
 
 }  // namespace crais

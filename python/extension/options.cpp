@@ -1,5 +1,6 @@
 // The programs' flags, which are the keyword arguments.
-#include "cli/command_line.h"
+#include <cmath>
+
 #include "module.h"
 #include "programs/estimate_logz/settings.h"
 #include "programs/eval_loglik/settings.h"
@@ -7,6 +8,16 @@
 
 namespace crais {
 namespace {
+
+nlohmann::json value_of(const py::handle& given) {
+  if (py::isinstance<py::bool_>(given)) return given.cast<bool>();
+  if (py::isinstance<py::int_>(given) && PyLong_AsLongLong(given.ptr()) != -1)
+    return given.cast<int64_t>();
+  PyErr_Clear();  // too large
+  if (py::isinstance<py::float_>(given) && std::isfinite(given.cast<double>()))
+    return given.cast<double>();
+  return py::module_::import("builtins").attr("format")(given).cast<std::string>();
+}
 
 Synopsis synopsis_of(const std::string& program) {
   if (program == "eval-loglik") return eval_loglik_synopsis();
@@ -18,7 +29,7 @@ Synopsis synopsis_of(const std::string& program) {
 std::vector<py::dict> options(const std::string& program) {
   using namespace py::literals;
   const Synopsis synopsis = synopsis_of(program);
-  const CommandLine cli(synopsis, std::vector<std::string>(synopsis.min_operands, "-"));
+  const CommandLine cli(synopsis, std::vector<std::string>(synopsis.min_operands, "-"), {});
   std::vector<py::dict> rows;
   for (const OptionGroup& group : cli.synopsis().groups)
     for (const Option& o : group.options) {
@@ -32,6 +43,13 @@ std::vector<py::dict> options(const std::string& program) {
 }
 
 }  // namespace
+
+FlagValues values_of(const Options& options) {
+  FlagValues values;
+  for (const auto& [name, given] : options)
+    for (const py::object& one : given) values[name].push_back(value_of(one));
+  return values;
+}
 
 void bind_options(py::module_& m) {
   m.def("options", &options);

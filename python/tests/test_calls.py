@@ -54,7 +54,7 @@ def python(script):
     )
 
 
-def quadratic(z, x):
+def quadratic(z, x=None):
     return -0.5 * z.square().sum(1)
 
 
@@ -353,19 +353,29 @@ def test_a_child_of_the_model_ends_with_its_own_status(compiled):
 
 
 @pytest.mark.parametrize(
-    ("log_joint", "words"),
+    ("log_density", "words"),
     [
-        (lambda z, x: z, r"one entry a row, \[2\]; it has \[2, 4\]"),
-        (lambda z, x: None, "a NoneType"),
-        (lambda z, x: z.sum(1).double(), "float64; models are float32"),
-        (lambda z, x: z.sum(1).detach(), "not a differentiable function of z"),
-        (lambda z, x: z.sum(1) + torch.rand(()), "differs from call to call: is dropout on"),
-        (lambda z, x: (z - z.mean(0)).square().sum(1), "depends on the other rows"),
+        (lambda z: z.new_zeros(99), r"one entry a row, \[\d+\]; it has \[99\]"),
+        (lambda z: None, "a NoneType"),
+        (lambda z: 1.0, "a float"),
+        (lambda z: z.sum(1).long(), "must be a floating-point tensor"),
+        (lambda z: z.sum(1).detach(), "not a differentiable function of z"),
+        (lambda z: torch.as_tensor(z.detach().numpy()).sum(1), "not a differentiable function of z"),
+        (lambda z: quadratic(z) + torch.rand((), dtype=z.dtype), "differs from call to call: is dropout"),
+        (lambda z: quadratic(torch.dropout(z, 0.5, True)), "differs from call to call: is dropout on"),
+        (lambda z: (z - z.mean(0)).square().neg().sum(1), "depends on the other rows"),
     ],
 )
-def test_functions_that_are_refused(evaluate, images, log_joint, words):
+def test_functions_that_are_refused(evaluate, images, log_density, words):
     with pytest.raises(crais.UsageError, match=words):
-        of_joint(evaluate, log_joint, images)
+        of_joint(evaluate, lambda z, x: log_density(z), images)
+    with pytest.raises(crais.UsageError, match=words):
+        crais.log_normalizer(log_density, dim=4, progress=False)
+
+
+def test_models_are_of_float32(evaluate, images):
+    with pytest.raises(crais.UsageError, match="float64; models are float32"):
+        of_joint(evaluate, lambda z, x: z.sum(1).double(), images)
 
 
 @pytest.mark.parametrize(
@@ -515,15 +525,30 @@ def test_files_that_are_not_there(evaluate, images):
         evaluate("nowhere.pt", images)
 
 
-def test_what_the_model_raises_comes_out_with_its_traceback(evaluate, mlp, images):
-    def broken_joint(z, x):
-        if z.shape[0] > 8:
+class BrokenGradient(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, z):
+        return -z.square().sum(1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise KeyError("mine")
+
+
+def test_what_a_function_raises_comes_out_with_its_traceback(evaluate, mlp, images):
+    def broken(z, x=None):
+        if x is None or z.shape[0] > 8:
             raise KeyError("mine")
         return quadratic(z, x)
 
-    with pytest.raises(KeyError, match="mine") as raised:
-        of_joint(evaluate, broken_joint, images)
-    assert any(entry.name == "broken_joint" for entry in raised.traceback)
+    for call in (
+        lambda: of_joint(evaluate, broken, images),
+        lambda: crais.log_normalizer(broken, dim=3, progress=False),
+        lambda: crais.log_normalizer(BrokenGradient.apply, dim=3, progress=False),
+    ):
+        with pytest.raises(KeyError, match="mine") as raised:
+            call()
+        assert any(entry.name in ("broken", "backward") for entry in raised.traceback)
     assert_signals_are_as_before(evaluate, mlp, images)
 
 

@@ -1,4 +1,7 @@
-"""The programs as a user starts them, on files that `crais.export` wrote in the same environment."""
+"""The console command of an installed package, on a file that `crais.export` wrote beside it.
+
+tests/cli/test_export.py has the programs of a build folder.
+"""
 
 import json
 import os
@@ -13,26 +16,19 @@ import pytest
 import crais
 
 # Linkers differ in whether code that asks for a library without using it keeps it.
-LINKER = """#!/bin/sh
-case " $* " in *' -shared '*) set -- -Wl,--no-as-needed "$@" ;; esac
-exec g++ "$@"
-"""
+LINKER = Path(__file__).resolve().parents[2] / "tests/cli/exports/linker"
 
 
 @pytest.fixture
 def console(compiled) -> Path:
-    """The console command of an installed package, else the program of a build folder."""
-    command = Path(sys.executable).with_name("eval-loglik")
-    is_installed = "site-packages" in compiled.parts
-    return command if is_installed else compiled / "bin" / "eval-loglik"
+    if "site-packages" not in compiled.parts:
+        pytest.skip("crais is not installed: pip install .")
+    return Path(sys.executable).with_name("eval-loglik")
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="there is no g++")
 def test_a_package_that_asks_for_libtorch_is_loaded(console, curved, images, tmp_path, monkeypatch):
-    compiler = tmp_path / "linker"
-    compiler.write_text(LINKER)
-    compiler.chmod(0o755)
-    monkeypatch.setenv("CXX", str(compiler))
+    monkeypatch.setenv("CXX", str(LINKER))
     model, data, out = (tmp_path / name for name in ("odd.pt2", "x.npy", "out"))
     likelihood, prior = crais.Bernoulli(), crais.StandardNormal()
     log_joint = lambda z, x: likelihood.log_prob(x.flatten(1), curved.decoder(z)) + prior.log_prob(z)

@@ -89,7 +89,13 @@ def test_state_is_found(name):
     assert found == (name in ONE_AT_A_TIME)
 
 
-CHEAP = {"steps": 8, "chains": 8, "base": "prior", "chunk": 4, "progress": False}
+def evaluated(images, **options):
+    """An estimate under a Bernoulli likelihood, unless there is a log_joint."""
+    of_decoder = {} if "log_joint" in options else {"likelihood": crais.Bernoulli()}
+    return crais.evaluate(
+        images=images.flatten(1), latent=4, steps=8, chains=8, base="prior", chunk=4, progress=False,
+        **of_decoder, **options,
+    )  # fmt: skip
 
 
 def said(run):
@@ -102,16 +108,11 @@ def said(run):
 
 @pytest.mark.parametrize("name", ONE_AT_A_TIME)
 def test_the_call_goes_on_with_one_thread_and_says_so(compiled, images, name):
-    def run(**options):
-        return crais.evaluate(
-            decoder=ONE_AT_A_TIME[name], images=images.flatten(1), latent=4,
-            likelihood=crais.Bernoulli(), **CHEAP, **options,
-        )  # fmt: skip
-
-    wanted, lines = said(lambda: run(threads=1))
+    run = lambda **options: said(lambda: evaluated(images, decoder=ONE_AT_A_TIME[name], **options))
+    wanted, lines = run(threads=1)
     assert lines == []  # as it was asked for
     for options in ({}, {"threads": 2}):
-        found, lines = said(lambda options=options: run(**options))
+        found, lines = run(**options)
         assert len(lines) == 1 and "threads=1" in lines[0]
         assert np.array_equal(found.log_likelihood, wanted.log_likelihood)
 
@@ -123,16 +124,7 @@ def test_others_are_called_from_several_threads(compiled, images):
         seen.add(threading.get_ident())
         return NET(z)
 
-    result, lines = said(
-        lambda: crais.evaluate(
-            decoder=decode,
-            images=images.flatten(1),
-            latent=4,
-            likelihood=crais.Bernoulli(),
-            threads=2,
-            **CHEAP,
-        )  # fmt: skip
-    )
+    result, lines = said(lambda: evaluated(images, decoder=decode, threads=2))
     assert lines == [] and result.summary["threads"] == 2 and len(seen) > 1
 
 
@@ -159,13 +151,10 @@ def test_a_log_joint_is_tried_with_the_images_that_are_there(compiled, images):
     def log_joint(z, x):
         return D.Normal(0.0, 1.0).log_prob(z).sum(1) + D.Bernoulli(logits=NET(z)).log_prob(x).sum(1)
 
-    wanted = crais.evaluate(
-        decoder=NET, images=images.flatten(1), latent=4, likelihood=crais.Bernoulli(), **CHEAP
-    )
+    wanted = evaluated(images, decoder=NET)
+    grey = (images * 255).to(torch.uint8)
     for x, options in (
-        (images.flatten(1), {}),
-        ((images.flatten(1) * 255).to(torch.uint8), {"binarisation": "static:0"}),
-        ((images.flatten(1) * 255).to(torch.uint8), {"scale": 255}),
-    ):
-        found = crais.evaluate(log_joint=log_joint, images=x, latent=4, **CHEAP, **options)
+        (images, {}), (grey, {"binarisation": "static:0"}), (grey, {"scale": 255})
+    ):  # fmt: skip
+        found = evaluated(x, log_joint=log_joint, **options)
         np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, rtol=1e-4)

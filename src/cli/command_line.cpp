@@ -20,8 +20,8 @@ using Kind = Option::Kind;
 Option help_option() { return option::flag("help", "print this text; --help all: every flag"); }
 Option version_option() { return option::flag("version", "print versions"); }
 
-std::vector<Option> all_options(const Synopsis& synopsis) {
-  std::vector<Option> options{help_option(), version_option()};
+std::vector<Option> declared(const Synopsis& synopsis) {
+  std::vector<Option> options;
   for (const auto& group : synopsis.groups)
     options.insert(options.end(), group.options.begin(), group.options.end());
   return options;
@@ -42,8 +42,12 @@ const Option& option_of(const std::vector<Option>& options, const std::string& f
       (one_dash ? "; did you mean --" + name + "?" : did_you_mean(name, names, "--")));
 }
 
-/// A text as the value of a flag. Checks type, range and choices. Every message begins with `what`.
-json parsed(const Option& option, const std::string& text, const std::string& what) {
+/// A given value as the value of a flag. Checks type, range and choices. Every message begins with
+/// `what`.
+json checked(const Option& option, const json& given, const std::string& what) {
+  if (given == json(true) && option.kind != Kind::kFlag)
+    throw argument_error(what + " needs a value: " + what + " " + option.value_name);
+  const std::string text = given.is_string() ? given.get<std::string>() : given.dump();
   if (text.empty()) throw argument_error(what + ": the value is empty");
   check_whole(text, what);
   switch (option.kind) {
@@ -52,14 +56,15 @@ json parsed(const Option& option, const std::string& text, const std::string& wh
         throw argument_error(what + ": is true or false, not '" + text + "'");
       return text == "true";
     case Kind::kInteger: {
-      const int64_t value = parse_integer(text, what);
+      const bool is_typed = given.is_number_integer();
+      const int64_t value = is_typed ? given.get<int64_t>() : parse_integer(text, what);
       check_range(option.range, value, what);
       return value;
     }
     case Kind::kNumber: {
       const std::string word = word_of(option.value_name);
       if (text == word) return text;
-      const double value = parse_number(text, what);
+      const double value = given.is_number() ? given.get<double>() : parse_number(text, what);
       check_range(option.range, value, what);
       return word.empty() ? json(value) : json(text);  // flags that take a word keep the text
     }
@@ -70,21 +75,22 @@ json parsed(const Option& option, const std::string& text, const std::string& wh
   return {};
 }
 
-/// All occurrences of a flag, in the form of `settings`.
-json parsed(const Option& option, const std::vector<std::string>& texts, const std::string& what) {
+/// All that is given for a flag, in the form of `settings`.
+json all_checked(const Option& option, const json& given, const std::string& what) {
   json values = json::array();
   const bool has_choices = !choices_of(option.value_name).empty();
-  const auto add = [&](const std::string& text) {
-    const json value = parsed(option, text, what);
+  const auto add = [&](const json& one) {
+    const json value = checked(option, one, what);
     if (has_choices && std::find(values.begin(), values.end(), value) != values.end())
-      throw argument_error(what + ": '" + text + "' is given twice");
+      throw argument_error(what + ": '" + value.get<std::string>() + "' is given twice");
     values.push_back(value);
   };
-  for (const std::string& text : texts) {
-    if (!option.split || text.empty()) {
-      add(text);
+  for (const json& one : given) {
+    if (!option.split || !one.is_string() || one == json("")) {
+      add(one);
       continue;
     }
+    const std::string text = one;
     for (const std::string& part : split(text, ',')) add(part);
     if (text.back() == ',') add("");
   }
@@ -96,7 +102,7 @@ json parsed(const Option& option, const std::vector<std::string>& texts, const s
 
 /// The words of a command line.
 struct Words {
-  std::map<std::string, std::vector<std::string>> given;  // the texts of each flag, by name
+  FlagValues given;
   std::vector<std::string> operands;
 };
 
@@ -115,15 +121,12 @@ Words words_of(const std::vector<Option>& options, const std::vector<std::string
     const size_t equals = argument.find('=');
     const std::string flag = argument.substr(0, equals);
     const Option& option = option_of(options, flag);
-    std::string value = "true";
-    if (equals != std::string::npos) {
+    const bool has_next = i + 1 < arguments.size() && arguments[i + 1].rfind("--", 0) != 0;
+    json value = true;
+    if (equals != std::string::npos)
       value = argument.substr(equals + 1);
-    } else if (option.kind != Kind::kFlag) {
-      ++i;
-      if (i == arguments.size() || arguments[i].rfind("--", 0) == 0)
-        throw argument_error(flag + " needs a value: " + flag + " " + option.value_name);
-      value = arguments[i];
-    }
+    else if (option.kind != Kind::kFlag && has_next)
+      value = arguments[++i];
     words.given[option.name].push_back(value);
   }
   return words;
@@ -160,8 +163,7 @@ CommandLine::CommandLine(Synopsis synopsis, int argc, const char* const* argv)
     : CommandLine(std::move(synopsis), argc > 1 ? std::vector<std::string>(argv + 1, argv + argc)
                                                 : std::vector<std::string>()) {}
 
-CommandLine::CommandLine(Synopsis synopsis, const std::vector<std::string>& arguments)
-    : synopsis_(std::move(synopsis)) {
+CommandLine::CommandLine(Synopsis synopsis) : synopsis_(std::move(synopsis)) {
   if (!synopsis_.presets.empty()) {
     std::vector<std::string> names;
     std::string help = "defaults of the flags below:";
@@ -175,34 +177,48 @@ CommandLine::CommandLine(Synopsis synopsis, const std::vector<std::string>& argu
   }
   for (const auto& group : synopsis_.groups)
     for (const auto& option : group.options) {
-      const json value = parsed(option, option.fallback, "--" + option.name);
+      const json value = all_checked(option, option.fallback, "--" + option.name);
       if (!settings_.emplace(option.name, Setting{option, value}).second)
         throw internal_error("--" + option.name + " is declared twice");
     }
-  read_arguments(arguments);
 }
 
-void CommandLine::read_arguments(const std::vector<std::string>& arguments) {
+CommandLine::CommandLine(Synopsis synopsis, const std::vector<std::string>& arguments)
+    : CommandLine(std::move(synopsis)) {
   check_encoding(arguments);
-  auto [given, operands] = words_of(all_options(synopsis_), arguments);
-  operands_ = std::move(operands);
-  for (const auto& operand : operands_) check_whole(operand, quoted(operand));
+  std::vector<Option> options = declared(synopsis_);
+  options.insert(options.begin(), {help_option(), version_option()});
+  const auto [given, operands] = words_of(options, arguments);
   if (given.count("help") > 0)
     throw Answer{help(synopsis_, given.at("help").back() == "all" ||
-                                     (!operands_.empty() && operands_.back() == "all"))};
+                                     (!operands.empty() && operands.back() == "all"))};
   if (given.count("version") > 0)
     throw Answer{synopsis_.program + " (crais " + crais_version() + ", LibTorch " +
                  libtorch_version() + ")\n"};
-  for (const auto& [name, texts] : given) {
-    Setting& setting = settings_.at(name);
-    setting.value = parsed(setting.option, texts, "--" + name);
+  take(operands, given);
+}
+
+CommandLine::CommandLine(Synopsis synopsis, std::vector<std::string> operands,
+                         const FlagValues& values)
+    : CommandLine(std::move(synopsis)) {
+  take(std::move(operands), values);
+}
+
+void CommandLine::take(std::vector<std::string> operands, const FlagValues& values) {
+  operands_ = std::move(operands);
+  for (const auto& operand : operands_) check_whole(operand, quoted(operand));
+  const std::vector<Option> options = declared(synopsis_);
+  for (const auto& [name, given] : values) {
+    Setting& setting = settings_.at(option_of(options, "--" + name).name);
+    setting.value = all_checked(setting.option, given, "--" + name);
     setting.given = true;
   }
   for (const Preset& preset : synopsis_.presets) {
     if (preset.name != text("preset")) continue;
     for (const auto& [name, value] : preset.defaults)
       if (Setting& setting = settings_.at(name); !setting.given)
-        setting.value = parsed(setting.option, std::vector{value}, "--preset " + preset.name);
+        setting.value =
+            all_checked(setting.option, json::array({value}), "--preset " + preset.name);
   }
   if (operands_.size() < synopsis_.min_operands)
     throw argument_error(synopsis_.operands + " is missing; see " + synopsis_.program + " --help");
@@ -271,32 +287,24 @@ std::string CommandLine::help(const Synopsis& synopsis, bool all) {
          " --help all lists every flag and the names that they take.\n";
 }
 
-std::vector<std::string> flags_of(const Synopsis& synopsis,
-                                  const std::vector<std::string>& operands, const json& settings) {
-  std::vector<std::string> words, least = operands;
-  const auto preset = settings.find("preset");
-  if (preset != settings.end() && preset->is_string())
-    least.insert(least.end(), {"--preset", preset->get<std::string>()});
-  const json defaults = CommandLine(synopsis, least).settings();
-  const json plain = CommandLine(synopsis, operands).settings();
+std::string command_of(const Synopsis& synopsis, const std::vector<std::string>& operands,
+                       const json& settings) {
+  FlagValues least;
+  if (settings.value("preset", json()).is_string()) least["preset"].push_back(settings["preset"]);
+  const json defaults = CommandLine(synopsis, operands, least).settings();
+  const json plain = CommandLine(synopsis, operands, {}).settings();
+  std::string line = synopsis.program;
+  for (const auto& operand : operands) line += " " + shell_quoted(operand);
   for (const auto& [name, value] : settings.items()) {
     const json& known = name == "preset" ? plain.value(name, json()) : defaults.value(name, json());
     if (value == known || value.is_null() || !plain.contains(name)) continue;
     for (const json& entry : value.is_array() ? value : json::array({value})) {
       if (entry == json(false)) continue;
-      words.push_back("--" + name);
+      line += " --" + name;
       if (entry != json(true))
-        words.push_back(entry.is_string() ? entry.get<std::string>() : entry.dump());
+        line += " " + shell_quoted(entry.is_string() ? entry.get<std::string>() : entry.dump());
     }
   }
-  return words;
-}
-
-std::string command_of(const Synopsis& synopsis, const std::vector<std::string>& operands,
-                       const json& settings) {
-  std::string line = synopsis.program;
-  for (const auto& operand : operands) line += " " + shell_quoted(operand);
-  for (const auto& word : flags_of(synopsis, operands, settings)) line += " " + shell_quoted(word);
   return line;
 }
 

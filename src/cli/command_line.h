@@ -28,14 +28,18 @@ namespace crais {
 /// would use only the text before it.
 void check_whole(const std::string& text, const std::string& what);
 
-/// A parsed command line. The constructor checks every value against its declaration. --help and
-/// --version are added to the declared flags.
+/// What a caller gives each flag, by its name: an array of texts, numbers and `true`.
+using FlagValues = std::map<std::string, nlohmann::json>;
+
+/// A parsed command line. The constructor checks every value against its declaration.
 class CommandLine {
  public:
-  /// Throws Error kArgument that names the flag and what would be right. Throws Answer for --help,
-  /// --help all and --version; run_main prints it.
+  /// Throws Error kArgument that names the flag and what would be right. --help and --version are
+  /// added to the declared flags: throws Answer for them, which run_main prints.
   CommandLine(Synopsis synopsis, const std::vector<std::string>& arguments);
   CommandLine(Synopsis synopsis, int argc, const char* const* argv);
+  /// From values instead of words.
+  CommandLine(Synopsis synopsis, std::vector<std::string> operands, const FlagValues& values);
 
   // A getter must have the type with which the flag was declared; another type is a bug
   // (kInternal).
@@ -103,22 +107,17 @@ class CommandLine {
     }
   }
 
+  explicit CommandLine(Synopsis synopsis);  // every flag at its default
   const Setting& setting(const std::string& name) const;
-  void read_arguments(const std::vector<std::string>& arguments);
+  void take(std::vector<std::string> operands, const FlagValues& values);
 
   Synopsis synopsis_;
   std::map<std::string, Setting> settings_;  // by name of the flag
   std::vector<std::string> operands_;
 };
 
-/// The words that give a program these settings (in the form of `settings()`), without operands.
-/// Leaves out flags at their defaults and flags that the program does not know.
-std::vector<std::string> flags_of(const Synopsis& synopsis,
-                                  const std::vector<std::string>& operands,
-                                  const nlohmann::json& settings);
-
 /// A shell command line that gives a program these operands and settings (in the form of
-/// `settings()`).
+/// `settings()`). Leaves out flags at their defaults and flags that the program does not know.
 std::string command_of(const Synopsis& synopsis, const std::vector<std::string>& operands,
                        const nlohmann::json& settings);
 

@@ -4,43 +4,27 @@
 #include <utility>
 
 namespace crais::option {
-namespace {
 
-Option make(Option::Kind kind, std::string name, std::string value_name,
-            std::vector<std::string> fallback, std::string help) {
-  Option option;
-  option.kind = kind;
-  option.name = std::move(name);
-  option.value_name = std::move(value_name);
-  option.fallback = std::move(fallback);
-  option.help = std::move(help);
-  return option;
-}
-
-}  // namespace
+using Kind = Option::Kind;
 
 Option flag(std::string name, std::string help) {
-  return make(Option::Kind::kFlag, std::move(name), "", {}, std::move(help));
+  return {std::move(name), "", {}, std::move(help), Kind::kFlag};
 }
-
 Option integer(std::string name, std::string value_name, std::vector<std::string> fallback,
                std::string help) {
-  return make(Option::Kind::kInteger, std::move(name), std::move(value_name), std::move(fallback),
-              std::move(help));
+  return {std::move(name), std::move(value_name), std::move(fallback), std::move(help),
+          Kind::kInteger};
 }
-
 Option number(std::string name, std::string value_name, std::vector<std::string> fallback,
               std::string help) {
-  return make(Option::Kind::kNumber, std::move(name), std::move(value_name), std::move(fallback),
-              std::move(help));
+  return {std::move(name), std::move(value_name), std::move(fallback), std::move(help),
+          Kind::kNumber};
 }
-
 Option text(std::string name, std::string value_name, std::vector<std::string> fallback,
             std::string help) {
-  return make(Option::Kind::kText, std::move(name), std::move(value_name), std::move(fallback),
-              std::move(help));
+  return {std::move(name), std::move(value_name), std::move(fallback), std::move(help),
+          Kind::kText};
 }
-
 Option device() {
   return text("device", "D", {"auto"},
               "auto, cpu, cuda or cuda:N; auto uses a GPU if there is one");

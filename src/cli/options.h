@@ -23,7 +23,7 @@ struct Option {
   bool many = false;      // may be given several times
   bool split = false;     // several values may stand in one text, separated by commas
   bool is_basic = false;  // in --help, not only in --help all
-  Range range;            // for numbers
+  Range range = {};       // for numbers
 
   Option in(const Range& values) const {
     Option option = *this;

@@ -97,7 +97,6 @@ StoreOptions read_store(const CommandLine& cli) {
   for (const char* flag : {"resume", "overwrite"})
     if (cli.flag(flag) && !cli.has("out"))
       throw argument_error("--" + std::string(flag) + " needs --out DIR");
-  if (!cli.has("out")) cli.refuse_idle("accept-other-version", "without --out DIR");
   return options;
 }
 

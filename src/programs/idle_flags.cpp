@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -10,8 +11,9 @@ namespace {
 
 /// The properties of an estimate that decide which flags have an effect.
 struct Course {
-  Course(const EstimateOptions& options, bool is_density);
+  Course(const CommandLine& cli, const EstimateOptions& options, bool is_density);
 
+  const CommandLine& cli;
   const EstimateOptions& options;
   bool is_density;
   std::string schedule, kernel;          // names without parameters
@@ -24,7 +26,8 @@ struct Course {
   bool plans_by_chunk = false;           // the replicates of a chunk have their own plan
 };
 
-Course::Course(const EstimateOptions& o, bool density) : options(o), is_density(density) {
+Course::Course(const CommandLine& given, const EstimateOptions& o, bool density)
+    : cli(given), options(o), is_density(density) {
   schedule = Spec(o.schedule).name();
   kernel = Spec(o.kernel).name();
   const std::shared_ptr<const Path> path = PathRegistry::instance().make("path", o.path);
@@ -74,6 +77,12 @@ std::vector<Rule> rules(const std::string& problem) {
       {{"chains"},
        [](const Course& c) { return !c.anneals && !c.learns; },
        "where no --method has chains: iwae:K and elbo:K take K samples"},
+      {{"witness"},
+       [](const Course& c) {
+         const std::vector<std::string>& methods = c.options.methods;
+         return c.is_density && std::find(methods.begin(), methods.end(), "ais") == methods.end();
+       },
+       "without --method ais"},
       // Flags of numbers.
       {{"chains", "steps"},
        [](const Course& c) { return c.options.budget.has_value(); },
@@ -143,6 +152,10 @@ std::vector<Rule> rules(const std::string& problem) {
                 !c.options.mean_error;
        },
        "where nothing is tuned on problems that stand for all"},
+      // Flags of files.
+      {{"accept-other-version"},
+       [](const Course& c) { return !c.cli.has("out"); },
+       "without --out DIR"},
   };
 }
 
@@ -150,7 +163,7 @@ std::vector<Rule> rules(const std::string& problem) {
 
 void refuse_idle(const CommandLine& cli, const EstimateOptions& options,
                  const std::string& problem) {
-  const Course course(options, problem != "image");
+  const Course course(cli, options, problem != "image");
   for (const Rule& rule : rules(problem))
     if (rule.is_idle(course))
       for (const std::string& flag : rule.flags) cli.refuse_idle(flag, rule.why);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <utility>
 
 #include "support/expect_error.h"
 #include "util/version.h"
@@ -43,10 +44,6 @@ CommandLine read(const Words& arguments) {
   Words all{"vae.safetensors"};
   all.insert(all.end(), arguments.begin(), arguments.end());
   return CommandLine(synopsis(), all);
-}
-
-void expect_argument_error(const Words& arguments, const Words& words) {
-  expect_error(ErrorKind::kArgument, words, [&] { read(arguments); });
 }
 
 std::string answer_to(const Words& arguments) {
@@ -94,15 +91,6 @@ TEST(CommandLine, RepeatsAndCommasMakeLists) {
   EXPECT_EQ(cli.texts("extra"), (Words{"cess:0.7,max-step=0.1", "linear"}));
 }
 
-TEST(CommandLineErrors, UnknownFlagsAreNamedWithTheNearest) {
-  expect_argument_error({"--scheduel", "linear"}, {"--scheduel", "did you mean --schedule?"});
-  expect_argument_error({"--scheduel=linear"}, {"--scheduel;", "did you mean --schedule?"});
-  expect_argument_error({"-steps", "3"}, {"-steps", "did you mean --steps?"});
-  expect_argument_error({"--per_image"}, {"did you mean --per-image?"});
-  expect_argument_error({"--zzzzzz"}, {"unknown flag --zzzzzz"});
-  expect_argument_error({"--vers"}, {"did you mean --version?"});
-}
-
 TEST(CommandLine, TakesWordsOfSeveralLines) {
   EXPECT_EQ(read({"--schedule=a\nb=c"}).text("schedule"), "a\nb=c");
   EXPECT_EQ(read({"--offset", "-3"}).number("offset"), -3);
@@ -111,45 +99,83 @@ TEST(CommandLine, TakesWordsOfSeveralLines) {
   EXPECT_FALSE(read({"--quiet=false"}).flag("quiet"));
 }
 
-TEST(CommandLineErrors, NulEndsNoWord) {  // where the system would take what stands before it
+/// Words, and what must be in the message.
+const std::vector<std::pair<Words, Words>>& refused() {
+  static const std::string word("a\0b", 3);  // where the system would take what stands before it
+  static const std::vector<std::pair<Words, Words>> kRefused = {
+      // Unknown flags, with the nearest.
+      {{"--scheduel", "linear"}, {"--scheduel", "did you mean --schedule?"}},
+      {{"--scheduel=linear"}, {"--scheduel;", "did you mean --schedule?"}},
+      {{"-steps", "3"}, {"-steps", "did you mean --steps?"}},
+      {{"--per_image"}, {"did you mean --per-image?"}},
+      {{"--zzzzzz"}, {"unknown flag --zzzzzz"}},
+      {{"--vers"}, {"did you mean --version?"}},
+      // Missing and repeated values.
+      {{"--schedule=" + word}, {"--schedule", "NUL"}},
+      {{"--extra", word}, {"--extra", "NUL"}},
+      {{"--steps"}, {"--steps needs a value", "--steps T"}},
+      {{"--schedule", "--per-image"}, {"--schedule needs a value"}},
+      {{"--schedule="}, {"--schedule", "empty"}},
+      {{"--schedule", ""}, {"--schedule", "empty"}},
+      {{"--hidden", "200,,200"}, {"--hidden", "empty"}},
+      {{"--hidden", "200,"}, {"--hidden", "empty"}},
+      {{"--steps", "1", "--steps", "2"}, {"--steps is given twice"}},
+      {{"--method", "ais", "--method", "ais"}, {"--method", "'ais' is given twice"}},
+      // Values of the wrong kind, and out of range.
+      {{"--steps", "abc"}, {"--steps", "'abc' is not a whole number"}},
+      {{"--steps", "1.5"}, {"--steps", "'1.5' is not a whole number"}},
+      {{"--offset", "1x"}, {"--offset", "'1x' is not a number"}},
+      {{"--offset", "nan"}, {"--offset", "not a finite number"}},
+      {{"--per-image=maybe"}, {"--per-image", "true or false", "'maybe'"}},
+      {{"--hidden", "200,x"}, {"--hidden", "'x' is not a whole number"}},
+      {{"--steps", "0"}, {"--steps", "[1, 1000000]", "not 0"}},
+      {{"--steps", "1000001"}, {"--steps", "[1, 1000000]"}},
+      {{"--limit", "0"}, {"--limit", "at least 1", "not 0"}},
+      {{"--step-size", "0"}, {"--step-size", "above 0"}},
+      {{"--hidden", "200,0"}, {"--hidden", "at least 1"}},
+      {{"--base", "posterior"}, {"--base", "'posterior'", "prior, encoder"}},
+      {{"--method", "ais,foo"}, {"--method", "'foo'", "ais, iwae, elbo"}}};
+  return kRefused;
+}
+
+TEST(CommandLine, NamesWhatItRefuses) {
+  for (const auto& [arguments, words] : refused())
+    expect_error(ErrorKind::kArgument, words, [&given = arguments] { read(given); });
   const std::string word("a\0b", 3);
-  expect_argument_error({"--schedule=" + word}, {"--schedule", "NUL"});
-  expect_argument_error({"--extra", word}, {"--extra", "NUL"});
   expect_error(ErrorKind::kArgument, {"NUL"}, [&] { CommandLine(synopsis(), Words{word}); });
 }
 
-TEST(CommandLineErrors, MissingValues) {
-  expect_argument_error({"--steps"}, {"--steps needs a value", "--steps T"});
-  expect_argument_error({"--schedule", "--per-image"}, {"--schedule needs a value"});
-  expect_argument_error({"--schedule="}, {"--schedule", "empty"});
-  expect_argument_error({"--schedule", ""}, {"--schedule", "empty"});
-  expect_argument_error({"--hidden", "200,,200"}, {"--hidden", "empty"});
-  expect_argument_error({"--hidden", "200,"}, {"--hidden", "empty"});
+TEST(CommandLine, TakesTypedValuesByName) {
+  const CommandLine cli(synopsis(), {"--help"},
+                        {{"steps", {8}},
+                         {"step-size", {0.25}},
+                         {"offset", {-3}},
+                         {"limit", {"7"}},
+                         {"per-image", {true}},
+                         {"method", {"iwae", "elbo"}},
+                         {"hidden", {"10,20", 30}}});
+  EXPECT_EQ(cli.operands(), Words{"--help"});
+  EXPECT_EQ(cli.settings(), read({"--steps=8", "--step-size=0.25", "--offset=-3", "--limit=7",
+                                  "--per-image", "--method=iwae,elbo", "--hidden=10,20,30"})
+                                .settings());
+  EXPECT_TRUE(cli.given("steps"));
+  EXPECT_FALSE(cli.given("base"));
 }
 
-TEST(CommandLineErrors, RepeatedSingleFlags) {
-  expect_argument_error({"--steps", "1", "--steps", "2"}, {"--steps is given twice"});
-  expect_argument_error({"--method", "ais", "--method", "ais"},
-                        {"--method", "'ais' is given twice"});
-}
-
-TEST(CommandLineErrors, ValuesOfTheWrongKind) {
-  expect_argument_error({"--steps", "abc"}, {"--steps", "'abc' is not a whole number"});
-  expect_argument_error({"--steps", "1.5"}, {"--steps", "'1.5' is not a whole number"});
-  expect_argument_error({"--offset", "1x"}, {"--offset", "'1x' is not a number"});
-  expect_argument_error({"--offset", "nan"}, {"--offset", "not a finite number"});
-  expect_argument_error({"--per-image=maybe"}, {"--per-image", "true or false", "'maybe'"});
-  expect_argument_error({"--hidden", "200,x"}, {"--hidden", "'x' is not a whole number"});
-}
-
-TEST(CommandLineErrors, ValuesOutOfRange) {
-  expect_argument_error({"--steps", "0"}, {"--steps", "[1, 1000000]", "not 0"});
-  expect_argument_error({"--steps", "1000001"}, {"--steps", "[1, 1000000]"});
-  expect_argument_error({"--limit", "0"}, {"--limit", "at least 1", "not 0"});
-  expect_argument_error({"--step-size", "0"}, {"--step-size", "above 0"});
-  expect_argument_error({"--hidden", "200,0"}, {"--hidden", "at least 1"});
-  expect_argument_error({"--base", "posterior"}, {"--base", "'posterior'", "prior, encoder"});
-  expect_argument_error({"--method", "ais,foo"}, {"--method", "'foo'", "ais, iwae, elbo"});
+TEST(CommandLine, RefusesTypedValuesAsItDoesTexts) {
+  const std::vector<std::pair<FlagValues, Words>> refused = {
+      {{{"step", {8}}}, {"unknown flag --step; did you mean --steps?"}},
+      {{{"help", {true}}}, {"unknown flag --help"}},
+      {{{"steps", {0}}}, {"--steps", "[1, 1000000]", "not 0"}},
+      {{{"steps", {1.5}}}, {"--steps", "'1.5' is not a whole number"}},
+      {{{"steps", {1, 2}}}, {"--steps is given twice"}},
+      {{{"steps", {true}}}, {"--steps needs a value: --steps T"}},
+      {{{"step-size", {0.0}}}, {"--step-size", "above 0"}},
+      {{{"per-image", {2}}}, {"--per-image", "true or false", "'2'"}},
+      {{{"base", {5}}}, {"--base", "'5'", "prior, encoder"}}};
+  for (const auto& [values, words] : refused)
+    expect_error(ErrorKind::kArgument, words,
+                 [&given = values] { CommandLine(synopsis(), {"vae.safetensors"}, given); });
 }
 
 TEST(CommandLineAnswers, HelpHoldsGroupsDefaultsAndExamples) {

@@ -311,16 +311,20 @@ def test_a_dry_run_writes_nothing(eval_loglik: Program, small: list[str]) -> Non
     assert "Learning on the first 16 images" in said
 
 
-def test_help_is_short_and_says_where_the_rest_is(eval_loglik: Program) -> None:
-    said = eval_loglik.succeed("--help").stdout.splitlines()
+@pytest.mark.parametrize(
+    ("name", "rare", "examples"),
+    [("eval-loglik", "--binarisation", 10), ("estimate-logz", "--weighted-ratio", 5)],
+)
+def test_help_is_short_and_says_where_the_rest_is(name: str, rare: str, examples: int) -> None:
+    program = Program(name)
+    said = program.succeed("--help").stdout.splitlines()
     flags = [line for line in said if line.lstrip().startswith("--")]
     assert len(said) <= 60 and len(flags) <= 18
     assert "--help all lists every flag" in said[-1]
-    whole = eval_loglik.succeed("--help", "all").stdout
-    assert whole == eval_loglik.succeed("--help=all").stdout
-    assert all(line.split()[0] in whole for line in flags) and "--binarisation" in whole
-    examples = whole[whole.index("Examples:") :]
-    assert examples.count("\n  eval-loglik ") == 10
+    whole = program.succeed("--help", "all").stdout
+    assert whole == program.succeed("--help=all").stdout
+    assert all(line.split()[0] in whole for line in flags) and rare in whole
+    assert whole[whole.index("Examples:") :].count(f"\n  {name} ") == examples
 
 
 # --- Bad input: one clear line and its code.

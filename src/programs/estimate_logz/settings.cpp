@@ -1,7 +1,5 @@
 #include "programs/estimate_logz/settings.h"
 
-#include <algorithm>
-
 #include "core/spec.h"
 #include "core/target.h"
 #include "util/error.h"
@@ -115,9 +113,6 @@ LogzSettings read_logz_settings(const CommandLine& cli) {
   set_defaults(cli, settings);
   refuse_idle(cli, settings.estimator, "problem");
   refuse_idle_folder(cli, settings.target);
-  const std::vector<std::string>& methods = settings.estimator.methods;
-  if (std::find(methods.begin(), methods.end(), "ais") == methods.end())
-    cli.refuse_idle("witness", "without --method ais");
   settings.estimator.witness = cli.text("witness") == "auto";
   settings.estimator.keep_particles = !settings.particles_file.empty();
   return settings;

@@ -126,11 +126,4 @@ EvalSettings read_settings(const CommandLine& cli) {
   return read_settings(cli, cli.operands().front());
 }
 
-CommandLine command_line_of(const std::string& model, const nlohmann::json& settings) {
-  const Synopsis synopsis = eval_loglik_synopsis();
-  std::vector<std::string> words = {model};
-  for (const std::string& word : flags_of(synopsis, {model}, settings)) words.push_back(word);
-  return {synopsis, words};
-}
-
 }  // namespace crais

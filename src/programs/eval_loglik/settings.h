@@ -42,8 +42,4 @@ Synopsis eval_loglik_synopsis();
 EvalSettings read_settings(const CommandLine& cli, const std::string& model);
 EvalSettings read_settings(const CommandLine& cli);
 
-/// A command line of eval-loglik with the settings of another (CommandLine::settings). Flags that
-/// eval-loglik does not have are left out.
-CommandLine command_line_of(const std::string& model, const nlohmann::json& settings);
-
 }  // namespace crais

@@ -1,9 +1,14 @@
-"""Models for crais.export, linear so that log p(x) is known, and images under them."""
+"""Exports models that are linear, so that log p(x) is known; images under them; what is refused.
 
+A package that is compiled wants half a minute: there is one.
+"""
+
+import json
 from typing import Any
 
 import crais
 import numpy
+import refused
 import torch
 from torch import Tensor
 
@@ -28,10 +33,6 @@ def describe() -> dict[str, Any]:
         latent=4,
         image_shape=(2, 3),
     )
-
-
-def compiled() -> dict[str, Any]:
-    return describe() | dict(fused=False)
 
 
 def conditional() -> dict[str, Any]:
@@ -74,3 +75,14 @@ def store_images(file: str, exact: str) -> None:
     numpy.savez(file, **{name: tensor.numpy() for name, tensor in arrays.items()})
     with open(exact, "w") as values:
         values.writelines(f"{v!r}\n" for v in normal.log_prob(x.double().flatten(1)).tolist())
+
+
+if __name__ == "__main__":
+    store_images("x.npz", "exact.txt")
+    store_script("plain.pt")
+    crais.export("weights.pt2", **describe())
+    crais.export("linear.pt", **describe(), fused=False)
+    for file in ("conditional.pt", "conditional.pt2"):
+        crais.export(file, **conditional())
+    with open("refused.json", "w") as answers:
+        json.dump(refused.answers(), answers)

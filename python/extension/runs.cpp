@@ -1,0 +1,143 @@
+// The programs' runs for Python.
+#include <nlohmann/json.hpp>
+
+#include "models/function_model.h"
+#include "module.h"
+#include "programs/estimate_logz/logz_run.h"
+#include "programs/eval_loglik/eval_run.h"
+#include "programs/train_vae/train_vae.h"
+#include "targets/function_target.h"
+#include "util/digest.h"
+
+namespace crais {
+namespace {
+
+using Array = std::optional<at::Tensor>;
+
+/// The model that `manifest` describes and `run` computes.
+EvalModel model_of(const std::string& manifest, const py::object& run, at::Device device) {
+  const ModelFunctions functions = [&run](const std::string& name,
+                                          const std::vector<at::Tensor>& inputs) {
+    return from_python(
+        [&] { return run.attr("call")(name, inputs).cast<std::vector<at::Tensor>>(); });
+  };
+  return latent_eval_model(
+      function_model(read_manifest(manifest, "the model in memory"), functions, device),
+      sha256(manifest), at::device(device));
+}
+
+/// `manifest` is empty where `name` is a file's, `images` where the options choose them.
+RunReport run_evaluation(const std::string& name, const Options& options, const py::object& run,
+                         const Array& images, const Array& labels, const py::bytes& manifest,
+                         at::Device device) {
+  PythonObserver observer(run, "log p");
+  const std::string described = manifest;
+  const FlagValues values = values_of(options);
+  return stoppable(run, [&] {
+    const Released released;
+    EvalSettings settings = read_settings({eval_loglik_synopsis(), {name}, values});
+    settings.in_memory = images || !described.empty();
+    const EvalModel model = described.empty() ? open_model(settings.checkpoint, settings.script,
+                                                           settings.device, settings.dtype)
+                                              : model_of(described, run, device);
+    const EvalRun evaluation(
+        settings, model,
+        images ? std::optional(array_in_memory(*images, labels, "images")) : std::nullopt);
+    from_python([&] {
+      run.attr("start")(evaluation.notice(), evaluation.images().pixels,
+                        model.description().data_shape);
+    });
+    return evaluation.run(observer);
+  });
+}
+
+/// log gamma of `problems` replicates, which `run` computes for rows z [B,D].
+std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim, const Array& starts,
+                                        const LogzSettings& settings) {
+  const auto density = [&run](const at::Tensor& z, const at::Tensor& /*index*/) {
+    const at::Tensor rows = z.reshape({-1, z.size(-1)});
+    const at::Tensor found = from_python(
+        [&] { return run.attr("call")("log_density", py::make_tuple(rows)).cast<at::Tensor>(); });
+    return found.reshape(z.sizes().slice(0, z.dim() - 1));
+  };
+  return std::make_shared<FunctionTarget>(
+      FunctionTargetOptions{settings.problems, dim,
+                            at::device(settings.device).dtype(settings.dtype),
+                            /*replicated=*/true, starts.value_or(at::Tensor())},
+      FunctionTarget::IndexedLogDensity(density));
+}
+
+/// `dim` 0: the target is a registered one, called `name`. `notes` say what was made of a function,
+/// `doubts` (what, remedy) why its results are not to be trusted; `is_single`: it computes in
+/// float32. `identity` tells the function from others.
+RunReport run_log_normalizer(const std::string& name, const Options& options, const py::object& run,
+                             const Array& starts, int64_t dim,
+                             const std::vector<std::string>& notes,
+                             const std::vector<std::pair<std::string, std::string>>& doubts,
+                             bool is_single, const std::string& identity) {
+  PythonObserver observer(run, "log Z");
+  const FlagValues values = values_of(options);
+  return stoppable(run, [&] {
+    const Released released;
+    LogzSettings settings = read_logz_settings({estimate_logz_synopsis(), {name}, values});
+    settings.wants_samples = true;
+    settings.in_memory = dim > 0;
+    settings.notes = notes;
+    for (const auto& [what, remedy] : doubts)
+      settings.doubts.push_back({Doubt::kDensity, "density", what, remedy});
+    settings.is_single = is_single;
+    settings.identity = identity;
+    return run_logz(settings,
+                    dim > 0 ? target_of(run, dim, starts, settings) : named_target(settings),
+                    observer);
+  });
+}
+
+std::string text_of(const EpochMetrics& metrics) { return nlohmann::json(metrics).dump(); }
+
+class PythonTraining : public TrainingObserver {
+ public:
+  explicit PythonTraining(const py::object& run) : run_(run) {}
+
+  void progress(int64_t done, int64_t total, const std::string& status) override {
+    stopped_ = !told([&] { run_.attr("show")(done, total, status); }) || stopped_;
+  }
+  void epoch(const EpochMetrics& metrics) override {
+    stopped_ = !told([&] { run_.attr("epoch")(text_of(metrics)); }) || stopped_;
+  }
+  void notice(const std::string& line) override {
+    from_python([&] { run_.attr("warn")(line); });
+  }
+  bool stop() override {
+    stopped_ = !told([] {}) || stopped_ || interrupted();
+    return stopped_;
+  }
+
+ private:
+  const py::object& run_;
+  bool stopped_ = false;
+};
+
+/// The checkpoint's path, the metrics of each epoch, and which is the best.
+std::tuple<std::string, std::vector<std::string>, int64_t> run_training(const Options& options,
+                                                                        const py::object& run) {
+  PythonTraining observer(run);
+  const FlagValues values = values_of(options);
+  const Training done = stoppable(run, [&] {
+    const py::gil_scoped_release no_gil;
+    return train_vae(train_vae_options({train_vae_synopsis(), {}, values}), observer);
+  });
+  std::vector<std::string> epochs;
+  for (const EpochMetrics& metrics : done.epochs) epochs.push_back(text_of(metrics));
+  return {done.checkpoint.string(), epochs, done.best.epoch};
+}
+
+}  // namespace
+
+void bind_runs(py::module_& m) {
+  m.def("evaluate", &run_evaluation);
+  m.def("log_normalizer", &run_log_normalizer);
+  m.def("train_vae", &run_training);
+}
+
+}  // namespace crais
