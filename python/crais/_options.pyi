@@ -14,8 +14,7 @@ from crais.priors import Prior
 
 _Options = TypedDict("_Options", {
     "preset": Literal["recommended", "paper"] | None, "method": str | Sequence[str] | None,
-    "chains": int | None, "budget": float | None, "target_error": float | None,
-    "mean_error": float | None, "max_evals": float | None, "repeats": int | None,
+    "chains": int | None, "budget": float | None, "max_evals": float | None, "repeats": int | None,
     "seed": int | None, "schedule": str | None, "steps": int | None, "path": str | None,
     "kernel": str | None, "leapfrog": int | None, "step_size": float | Literal["adapt"] | None,
     "resample": str | None, "target_acceptance": float | None,
@@ -24,8 +23,8 @@ _Options = TypedDict("_Options", {
     "tolerance": float | None, "weighted": bool | None, "weighted_ratio": bool | None,
     "interpolate": int | None, "data_dir": str | PathLike[str] | None,
     "device": str | torch.device | None, "threads": int | None, "chunk": int | None,
-    "out": str | PathLike[str] | None, "resume": bool | None, "overwrite": bool | None,
-    "accept_other_version": bool | None,
+    "error": float | None, "out": str | PathLike[str] | None, "resume": bool | None,
+    "overwrite": bool | None, "accept_other_version": bool | None,
 }, total=False)
 
 _OfImages = TypedDict("_OfImages", {
@@ -46,9 +45,9 @@ _OfModels = TypedDict("_OfModels", {
 
 _OfDensities = TypedDict("_OfDensities", {
     "per_problem": bool | None, "pilot_problems": int | None, "problems": int | None,
-    "error": float | None, "witness": Literal["auto", "none"] | None,
-    "expect": str | Sequence[str] | None, "save_particles": str | PathLike[str] | None,
-    "resampled": bool | None, "dtype": Literal["float32", "float64"] | None,
+    "witness": Literal["auto", "none"] | None, "expect": str | Sequence[str] | None,
+    "save_particles": str | PathLike[str] | None, "resampled": bool | None,
+    "dtype": Literal["float32", "float64"] | None,
 }, total=False)
 
 TrainOptions = TypedDict("TrainOptions", {

@@ -30,15 +30,15 @@ class Control:
     upper bound; log p(x) lies between the bounds on average [Grosse, Ghahramani & Adams 2015].
 
     lower, upper   means of the bounds; gap is their difference, se its standard error
-    stated         the gap that the errors and the bias of the run explain
-    images         how many there are; of missed ones errors do not explain the gap
+    excess         the mean gap that bias does not explain, without the image where it is largest
+    images         how many there are; of missed ones errors do not explain a gap above 1 nat
     """
 
     def __init__(self, control: dict[str, Any]) -> None:
         self.images: int = control["images"]
         self.missed: int = control["missed"]
-        self.lower, self.upper, self.gap, self.se, self.stated = (
-            _number(control[name]) for name in ("lower", "upper", "gap", "gap_std_error", "stated")
+        self.lower, self.upper, self.gap, self.se, self.excess = (
+            _number(control[name]) for name in ("lower", "upper", "gap", "gap_std_error", "excess")
         )
 
     def __repr__(self) -> str:
@@ -190,7 +190,7 @@ class Result:
         if kept is None:
             raise UsageError(
                 "samples: the run kept no particles. It keeps those of the method ais, up to 256 MiB, "
-                "without target_error and mean_error, and without chunks that `resume` read"
+                "without chunks that `resume` read"
             )
         z, log_weights = kept
         return Particles(z, log_weights, self._point)

@@ -52,8 +52,8 @@ def test_a_run_that_is_right_has_no_doubt(normal):
 
 def test_a_run_that_misses_a_part_is_doubtful():
     model = Sphere(is_on_sphere=True)
-    r = crais.evaluate(model, model.images(), **GAUSSIAN)
-    assert r.flagged and r.control.gap > 1 and r.control.missed > 0
+    r = crais.evaluate(model, model.images(), control=48, **GAUSSIAN)
+    assert r.flagged and r.control.gap > 1 and r.control.missed > 1
     assert "upper bound of log p(x) is higher" in r.reasons[0]
     assert "Flagged as a whole" in repr(r)
 

@@ -229,7 +229,7 @@ def test_arviz_has_a_chain_for_each_replicate():
 
 
 def test_particles_that_were_not_kept():
-    z = normalizer(narrow, 2, target_error=0.1, base="prior")
+    z = normalizer(narrow, 2, method="iwae:100", base="prior")
     with pytest.raises(crais.UsageError, match="the run kept no particles"):
         z.samples  # noqa: B018
 

@@ -41,7 +41,7 @@ enum Flag : int64_t {
   kFewEffective = 1,  // a standard error above 0.5 nats, or none
   kTail = 2,          // Pareto k above 0.7
   kBaseFailed = 4,    // the base is not the one asked for
-  kMissedTarget = 8,  // target_error, or error, was not reached
+  kMissedTarget = 8,  // error was not reached
   kModes = 16,        // the base covers one of several modes
   kApart = 32,        // the bounds are more than kLargeGap apart
 };
@@ -101,15 +101,8 @@ struct ChunkResult {
   // deviation of the work rate, by the plan's pilot, in the part of the base where it is largest.
   std::vector<Round> rounds;
   std::optional<double> barrier;
-  bool is_cut = false;  // a round stands for an estimate that was stopped; never in files
+  bool is_cut = false;      // a round stands for an estimate that was stopped; never in files
   bool is_control = false;  // of the control; its number says so in files
-};
-
-/// The number of chains of each problem for a given error of the mean: in proportion to the spread
-/// of the weights in the problem's own pilot.
-struct ChainsBySpread {
-  int64_t pilot_chains = 0;
-  double per_spread = 0;  // chains for a relative standard deviation of 1
 };
 
 }  // namespace crais

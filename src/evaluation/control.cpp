@@ -1,21 +1,29 @@
 #include "evaluation/control.h"
 
+#include <c10/core/GradMode.h>
+
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "evaluation/parts.h"
 #include "evaluation/summary.h"
+#include "samplers/plan.h"
+#include "util/parallel.h"
 
 namespace crais {
 namespace {
 
 // On 80 random decoders with known log p(x), 32 images each: of 55 without a wrong image, these
-// doubt 2; of 25 others all but 3, whose largest errors are 0.1 to 0.3 nats.
+// doubt 1; of 25 others all but 3, whose largest errors are 0.1 to 0.3 nats. One image alone
+// doubts nothing: a run in which 1 of 20 is wrong has mostly right images.
 constexpr double kErrors = 6.0;
-constexpr double kSmall = 0.1;  // nats: a gap that does not matter
-constexpr int64_t kMissed = 2;  // images; one alone is chance in 1 run of 20
+constexpr double kSmall = 0.2;       // nats: a mean gap that does not matter
+constexpr int64_t kMissed = 2;       // images with a gap above kLargeGap
+constexpr double kSmallError = 0.1;  // nats
 // Real images are clearly harder if their errors are larger by this factor, and matter.
 constexpr double kHarder = 3.0;
 
@@ -30,34 +38,40 @@ Hardness hardness_of(const MethodTable& table) {
   return {median_of(table, "ess"), median_of(table, "std_error")};
 }
 
-/// One image's errors, or several that count as one.
-bool exceeds(double excess, double std_error) {
-  return excess > kSmall && !(excess <= kErrors * std_error);
+bool exceeds(double excess, double least, double std_error) {
+  return excess > least && !(excess <= kErrors * std_error);
 }
 
 }  // namespace
 
 int64_t default_control(int64_t num_images) { return std::clamp<int64_t>(num_images / 8, 16, 32); }
 
-TunedEstimator control_of(const TunedEstimator& tuned) {
-  EstimateOptions options = tuned.options();
+namespace {
+
+TunedEstimator both_ways(EstimateOptions options, TunedState state, uint64_t seed) {
   options.methods = {kControlMethod};
+  options.seed = seed;
   options.repeats = 1;
   options.expectations.clear();
   options.keep_particles = false;
   options.budget.reset();
-  options.target_error.reset();
-  options.mean_error.reset();
-  TunedState state = tuned.state();
-  state.by_spread.reset();
+  options.error.reset();
   state.learned.clear();
   const auto parts = std::make_shared<const EstimatorParts>(std::move(options));
   return {parts, std::move(state), parts->methods};
 }
 
-std::optional<Control> control_of(const RunResults& results) {
-  if (results.control.empty() || results.chunks.empty()) return {};
-  const MethodTable both = tables({results.control, {}, {}}).front();
+}  // namespace
+
+TunedEstimator control_of(const TunedEstimator& tuned) {
+  return both_ways(tuned.options(), tuned.state(), tuned.options().seed);
+}
+
+namespace {
+
+/// All but the comparison with the run's own images.
+Control bounds_of(const std::map<int64_t, ChunkResult>& chunks) {
+  const MethodTable both = tables({chunks, {}, {}}).front();
   const at::Tensor lower = both.matrix("log_normalizer")[0], upper = both.matrix("upper")[0];
   // An error or a bias that nobody knows explains nothing.
   const auto known = [&](const char* column) { return both.matrix(column)[0].nan_to_num(0, 0, 0); };
@@ -69,20 +83,67 @@ std::optional<Control> control_of(const RunResults& results) {
   control.upper = upper.mean().item<double>();
   control.gap = gap.mean().item<double>();
   control.gap_std_error = std_error_of_mean(gap);
-  control.stated = explained.mean().item<double>();
-  const std::vector<double> excess = to_column(gap - explained), error = to_column(std_error);
-  for (size_t i = 0; i < excess.size(); ++i) control.missed += exceeds(excess[i], error[i]) ? 1 : 0;
-  const double chance = std_error.norm().item<double>() / static_cast<double>(control.images);
-  if (control.missed >= kMissed || exceeds(control.gap - control.stated, chance))
-    control.doubts.push_back(Doubt::kControl);
-  for (const auto& [number, chunk] : results.control)
+  control.chance = std_error.norm().item<double>() / static_cast<double>(control.images);
+  const at::Tensor unexplained = gap - explained;
+  control.excess = (unexplained.sum() - unexplained.max()).item<double>() /
+                   static_cast<double>(std::max<int64_t>(1, control.images - 1));
+  const std::vector<double> excess = to_column(unexplained), error = to_column(std_error);
+  for (size_t i = 0; i < excess.size(); ++i)
+    control.missed += exceeds(excess[i], kLargeGap, error[i]) ? 1 : 0;
+  for (const auto& [number, chunk] : chunks)
     control.evaluations += static_cast<double>(chunk.base.densities + chunk.tuning.densities);
   control.evaluations += static_cast<double>(both.cost.densities);
   control.simulated = hardness_of(both);
+  return control;
+}
+
+}  // namespace
+
+bool is_reached(const Control& control, double error) {
+  constexpr double kChance = 2.0;
+  return control.gap <= error + kChance * control.chance && control.missed < kMissed;
+}
+
+std::optional<Control> control_of(const RunResults& results, std::optional<double> error) {
+  if (results.control.empty() || results.chunks.empty()) return {};
+  Control control = bounds_of(results.control);
+  if (control.missed >= kMissed || exceeds(control.excess, kSmall, control.chance))
+    control.doubts.push_back(Doubt::kControl);
+  else if (error && !is_reached(control, *error))
+    control.doubts.push_back(Doubt::kUnreached);
   control.real = hardness_of(tables(results).front());
-  if (control.real.std_error > std::max(kSmall, kHarder * control.simulated.std_error))
+  if (control.real.std_error > std::max(kSmallError, kHarder * control.simulated.std_error))
     control.doubts.push_back(Doubt::kHarder);
   return control;
+}
+
+std::optional<TunedEstimator> lengthened(const TunedEstimator& tuned, const Chunks& chunks,
+                                         const ControlImages& images, int64_t threads,
+                                         const std::function<bool()>& stop) {
+  TunedState state = tuned.state();
+  const EstimateOptions& asked = tuned.options();
+  for (uint64_t round = 0;; ++round) {
+    const TunedEstimator both =
+        both_ways(asked, state, derive_seed(asked.seed, Purpose::kRound, round));
+    std::map<int64_t, ChunkResult> found;
+    std::mutex mutex;
+    const auto compute = [&](int64_t i) {
+      const c10::NoGradGuard no_grad;
+      const int64_t c = chunks.first_control() + i;
+      ChunkResult result = both.estimate(c, *images(chunks.begin(c), chunks.end(c)));
+      const std::lock_guard lock(mutex);
+      state.tuning += result.base + result.tuning + result.runs.front().cost;
+      found.emplace(c, std::move(result));
+    };
+    parallel_for(chunks.count() - chunks.first_control(), threads, compute, stop);
+    if (stop()) return {};
+    const int64_t longer = 2 * state.plan->num_steps();
+    const double cost = static_cast<double>(tuned.num_chains()) *
+                        static_cast<double>(tuned.evaluations_per_chain(longer));
+    if (is_reached(bounds_of(found), *asked.error) || cost > asked.max_evaluations) break;
+    state.plan = interpolate(*state.plan, longer);
+  }
+  return tuned.with(std::move(state));
 }
 
 }  // namespace crais

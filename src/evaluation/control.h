@@ -5,9 +5,12 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <vector>
 
+#include "evaluation/chunks.h"
 #include "evaluation/doubts.h"
 #include "evaluation/tuned_estimator.h"
 
@@ -27,6 +30,16 @@ int64_t default_control(int64_t num_images);
 /// Cost: twice that of an annealed estimate for each image.
 TunedEstimator control_of(const TunedEstimator& tuned);
 
+/// Images of the control from `begin` to `end` - 1.
+using ControlImages = std::function<std::shared_ptr<const Target>(int64_t begin, int64_t end)>;
+
+/// `tuned` with transitions doubled until is_reached(control, `error`), or until an estimate would
+/// take more than `max_evaluations`. Each round has chains of its own. Nothing if `stop` says so.
+/// Cost: that of the control for each round, added to `state().tuning`.
+std::optional<TunedEstimator> lengthened(const TunedEstimator& tuned, const Chunks& chunks,
+                                         const ControlImages& images, int64_t threads,
+                                         const std::function<bool()>& stop);
+
 /// How hard images are for a run: medians over images.
 struct Hardness {
   double ess = 0;        // fraction
@@ -39,14 +52,18 @@ struct Control {
   double lower = 0, upper = 0;  // means of the bounds on log p(x), nats
   double gap = 0;            // upper - lower, nats: what the run misses on average, and its noise
   double gap_std_error = 0;  // by the spread of the images' gaps
-  double stated = 0;         // the gap that errors and bias of the control's estimates explain
-  int64_t missed = 0;        // images whose gap their own errors do not explain
+  double excess = 0;         // mean gap that bias does not explain, without the largest
+  double chance = 0;         // standard error of the gap by the images' own errors
+  int64_t missed = 0;  // images whose gap is above kLargeGap and their own errors do not explain
   double evaluations = 0;    // of all its images
   Hardness simulated, real;  // of the control's images, and of the run's by the first method
   std::vector<Doubt> doubts;
 };
 
-/// Nothing if the run has no control.
-std::optional<Control> control_of(const RunResults& results);
+/// Nothing if the run has no control. `error` is what it was asked for.
+std::optional<Control> control_of(const RunResults& results, std::optional<double> error = {});
+
+/// True if the gap is below `error` nats, but for chance, and no images were missed.
+bool is_reached(const Control& control, double error);
 
 }  // namespace crais

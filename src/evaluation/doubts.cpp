@@ -157,6 +157,9 @@ const DoubtEntry& entry_of(Doubt doubt) {
        "on images that the model draws, an upper bound of log p(x) is higher than the estimate by "
        "more than errors and bias explain: chains miss a part of the posterior",
        "raise `budget`, or try the `base` modes or prior; the estimate stays a lower bound"},
+      {Doubt::kUnreached, "error",
+       "on images that the model draws, the gap between the bounds is above the `error` asked for",
+       "raise `max_evaluations`"},
       {Doubt::kHarder, "harder",
        "these images are clearly harder than those that the model draws, so the control says "
        "little of them",

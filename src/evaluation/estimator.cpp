@@ -7,7 +7,6 @@
 #include "evaluation/choices.h"
 #include "evaluation/parts.h"
 #include "evaluation/plans.h"
-#include "evaluation/target_error.h"
 #include "evaluation/witness.h"
 #include "samplers/blocks.h"
 #include "util/error.h"
@@ -42,11 +41,7 @@ bool Estimator::needs_pilot() const {
 bool Estimator::is_adaptive() const { return parts_->rule->is_adaptive(); }
 
 int64_t Estimator::num_pilots(int64_t num_problems) const {
-  int64_t pilots = options().pilot_problems;
-  // Problems differ by orders of magnitude, so a few of them say little about the mean.
-  if (options().mean_error)
-    pilots = std::max(pilots, std::clamp<int64_t>(num_problems / 4, 16, 256));
-  return std::min(pilots, num_problems);
+  return std::min(options().pilot_problems, num_problems);
 }
 
 std::shared_ptr<const Target> Estimator::first_pilots(const Target& given) const {
@@ -57,8 +52,8 @@ std::shared_ptr<const Target> Estimator::first_pilots(const Target& given) const
 
 TunedEstimator Estimator::tune(const Target& given, int64_t num_problems) const {
   if (num_problems == 0) num_problems = given.num_problems();
-  if (options().error && (!given.is_replicated() || !anneals()))
-    throw argument_error("`error` is for annealed replicates of one density; ask for `chains`");
+  if (options().error && !anneals())
+    throw argument_error("`error` is for annealed `methods`; others take a number of samples");
   const auto first = first_pilots(given);
   const Target& pilots = *first;
   TunedState state;
@@ -88,16 +83,6 @@ TunedEstimator Estimator::tune(const Target& given, int64_t num_problems) const 
     TunedPlan found = make_plan(*parts_, centre.problem, kSharedStream);
     state.plan = std::move(found.plan);
     state.tuning += base.cost + centre.cost + found.cost;
-  }
-  if (options().mean_error) {
-    const Base base = fit_base(*parts_, *base_rule, given, kSharedStream);
-    const CentredProblem centre = centred(*parts_, given, base, state.forces, kSharedStream);
-    state.tuning += base.cost + centre.cost;
-    at::Generator rng = stream_of(*parts_, given, Purpose::kChains, kSharedStream);
-    const MeanErrorPlan found =
-        plan_for_mean(*parts_, centre.problem, *state.plan, num_problems, rng, state.tuning);
-    state.by_spread = found.pilots;
-    if (found.chains > 0) state.plan->num_particles = found.chains;
   }
   if (anneals() && wants_second_opinion(options(), given, state.base))
     state.witness = second_opinion(options(), given, state.tuning);

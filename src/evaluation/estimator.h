@@ -35,8 +35,7 @@ class Estimator {
   int64_t num_pilots(int64_t num_problems) const;
 
   /// Chooses the base and makes the shared plan on the first `options().pilot_problems` of
-  /// `pilots`. With `mean_error`, chooses the number of chains for a given spread of weights on all
-  /// of `pilots`. Lets methods learn. `num_problems` problems will be estimated in all; 0 stands
+  /// `pilots`. Lets methods learn. `num_problems` problems will be estimated in all; 0 stands
   /// for the number of `pilots`. Random numbers come from streams that no chunk uses, so the pilots
   /// may be estimated too. For `base = "auto"` see choose_base. Throws ScheduleError, BudgetError,
   /// DivergedError. Cost: `state().tuning` and `learned`.

@@ -63,11 +63,6 @@ const std::vector<OptionRow>& option_table() {
       {"Method", &E::budget, "budget", "", "EVALS",
        "a PROBLEM costs this many evaluations in all; a pilot chooses `chains` and `steps`",
        kEvaluations, nullptr, Record::kAlways, kBasic},
-      {"Method", &E::target_error, "target_error", "", "NATS",
-       "limit of each PROBLEM's error and bias; pilots choose at least `chains` chains", kPositive},
-      {"Method", &E::mean_error, "mean_error", "", "NATS",
-       "the mean reaches this error and bias; chains go to the PROBLEMs where they help most",
-       kPositive},
       {"Method", &E::max_evaluations, "max_evaluations", "max-evals", "EVALS",
        "limit of evaluations; an estimate whose error is still too large is flagged", kEvaluations},
       {"Method", &E::repeats, "repeats", "", "R", "independent repeats under the same plan",
@@ -124,7 +119,8 @@ const std::vector<OptionRow>& option_table() {
        "ais (repeatable)",
        kAny, names_of<ExpectationRegistry>, Record::kIfSet, kBasic},
       {"Target", &E::error, "error", "", "NATS",
-       "log Z reaches this error and bias; rounds of doubling length say how long to run",
+       "chains double in length until log Z has this error and bias, or until the control's bounds "
+       "are as near",
        kPositive, nullptr, Record::kIfSet, kBasic},
       {"", &E::keep_particles, "keep_particles", "", "", "", kAny, nullptr, Record::kNever},
       {"", &E::witness, "witness", "", "", "", kAny, nullptr, Record::kIfSet}};

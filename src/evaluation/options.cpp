@@ -20,21 +20,9 @@ void require(bool holds, const char* rule) {
 void check(const EstimateOptions& o) {
   for (const OptionRow& row : option_table()) check_row(row, o);
   require(!o.methods.empty(), "`methods` must name at least one method");
-  const auto is_given = [](const auto& value) { return value ? 1 : 0; };
-  require(
-      is_given(o.budget) + is_given(o.target_error) + is_given(o.mean_error) + is_given(o.error) <=
-          1,
-      "`budget`, `target_error`, `mean_error` and `error` exclude each other");
-  require(!o.budget || !o.plan_per_problem,
-          "`budget` chooses one plan for all problems; leave out `plan_per_problem`");
-  require((!o.target_error && !o.mean_error) || (o.expectations.empty() && !o.keep_particles),
-          "`target_error` and `mean_error` give problems different numbers of chains, which "
-          "excludes `expectations` and `keep_particles`; ask for more `chains`");
-  require(!o.mean_error || !o.plan_per_problem,
-          "`mean_error` chooses chains under one plan for all problems; leave out "
-          "`plan_per_problem`");
-  require(!o.mean_error || o.resampling.empty(),
-          "`mean_error` needs independent chains; leave out `resampling`");
+  require(!o.budget || !o.error, "`budget` and `error` exclude each other");
+  require((!o.budget && !o.error) || !o.plan_per_problem,
+          "`budget` and `error` choose one plan for all problems; leave out `plan_per_problem`");
   require(o.min_step <= o.max_step, "`min_step` must not be larger than `max_step`");
   require(static_cast<double>(o.chains) * static_cast<double>(o.steps) *
                   static_cast<double>(o.num_leapfrog) <=

@@ -21,12 +21,10 @@ struct EstimateOptions {
   std::string base = "auto";                   ///< in BaseRegistry, or "auto": see choose_base
   int64_t chains = 8;                          ///< annealed chains of each problem
   std::optional<double> budget = {};  ///< total evaluations of a problem: sets chains and steps
-  std::optional<double> target_error = {};  ///< nats: limit of error and bias; sets the chains
-  std::optional<double> mean_error = {};  ///< nats: of the mean over all problems, chains and bias
-  std::optional<double> error = {};       ///< nats: of the mean over replicates of one density
-  double max_evaluations = 1e5;  ///< of a problem, where target_error, mean_error, error stop
-  int64_t repeats = 1;           ///< independent ones, under the same plan
-  uint64_t seed = 0;             ///< decides every random number
+  std::optional<double> error = {};   ///< nats: of replicates' mean, or of the control's gap
+  double max_evaluations = 1e5;       ///< of a problem, where error stops
+  int64_t repeats = 1;                ///< independent ones, under the same plan
+  uint64_t seed = 0;                  ///< decides every random number
   std::vector<std::string> expectations = {};  ///< of ExpectationRegistry: means under the target
   bool keep_particles = false;                 ///< in results, with their weights
   // Annealing.

@@ -32,10 +32,9 @@ EstimatorParts::EstimatorParts(EstimateOptions estimate_options)
     expectations.push_back(ExpectationRegistry::instance().make("expectation", name));
   const auto annealed = std::count_if(methods.begin(), methods.end(),
                                       [](const auto& method) { return method->num_anneals() > 0; });
-  if ((options.budget || options.target_error || options.mean_error) && annealed != 1)
-    throw argument_error(
-        "`budget`, `target_error` and `mean_error` plan for one annealed entry of `methods`, not " +
-        std::to_string(annealed));
+  if (options.budget && annealed != 1)
+    throw argument_error("`budget` plans for one annealed entry of `methods`, not " +
+                         std::to_string(annealed));
 }
 
 const Method& EstimatorParts::annealed() const {

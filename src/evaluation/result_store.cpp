@@ -242,9 +242,6 @@ void ResultStore::write_state(const TunedState& state) const {
   json content = {{"base", state.base}, {"tuning", to_json(state.tuning)}};
   if (state.forces) content["forces"] = kBfloat16;
   if (state.witness) content["witness"] = to_json(*state.witness);
-  if (state.by_spread)
-    content["by_spread"] = {{"pilot_chains", state.by_spread->pilot_chains},
-                            {"per_spread", state.by_spread->per_spread}};
   if (state.plan) content["plan"] = to_json(*state.plan);
   for (const auto& [method, learning] : state.learned)
     content["learned"][method] = {{"cost", to_json(learning.cost)}, {"seconds", learning.seconds}};
@@ -267,14 +264,6 @@ std::optional<TunedState> ResultStore::read_state() const {
   }
   if (content.contains("witness"))
     state.witness = witness_from(json_field<json>(content, "witness", source), source);
-  if (content.contains("by_spread")) {
-    const json by_spread = json_field<json>(content, "by_spread", source);
-    state.by_spread = {json_field<int64_t>(by_spread, "pilot_chains", source),
-                       json_field<double>(by_spread, "per_spread", source)};
-    if (state.by_spread->pilot_chains < 2 || state.by_spread->pilot_chains > kMostCount ||
-        !(state.by_spread->per_spread > 0 && state.by_spread->per_spread <= 1e9))
-      throw data_error(source + ": no pilot says what 'by_spread' does");
-  }
   if (content.contains("plan")) state.plan = plan_from(content["plan"], source);
   if (content.contains("learned"))
     for (const auto& [method, learning] : content["learned"].items())

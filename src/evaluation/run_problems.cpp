@@ -30,9 +30,11 @@ std::vector<int64_t> indices_of(const ProblemSource& problems, int64_t begin, in
   return indices;
 }
 
-/// The shared state: read from the store, or tuned on the first problems and stored.
-TunedEstimator ready(const ProblemSource& problems, const Estimator& estimator,
-                     const RunOptions& options, std::optional<TunedState> stored) {
+/// The shared state: read from the store, or tuned on the first problems and stored. Nothing if
+/// `stop` says so.
+std::optional<TunedEstimator> ready(const ProblemSource& problems, const Estimator& estimator,
+                                    const RunOptions& options, std::optional<TunedState> stored,
+                                    const std::function<bool()>& stop) {
   const int64_t num_pilots = estimator.num_pilots(problems.count);
   const auto pilots = problems.make(0, num_pilots);
   const EstimateOptions& settings = estimator.options();
@@ -44,8 +46,15 @@ TunedEstimator ready(const ProblemSource& problems, const Estimator& estimator,
     if (!settings.budget) require_weights(settings.chains, together);
   }
   if (stored) return estimator.restore(std::move(*stored), *pilots);
-  TunedEstimator tuned = estimator.tune(*pilots, problems.count);
-  if (options.store) options.store->write_state(tuned.state());
+  std::optional<TunedEstimator> tuned = estimator.tune(*pilots, problems.count);
+  if (settings.error && !pilots->is_replicated()) {
+    if (!problems.control)
+      throw argument_error("`error` of single problems needs a control; ask for `steps`");
+    tuned = lengthened(*tuned, problems.chunks_of(settings.chunk), problems.control->make,
+                       options.threads, stop);
+    if (!tuned) return {};
+  }
+  if (options.store) options.store->write_state(tuned->state());
   return tuned;
 }
 
@@ -101,14 +110,15 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
     separate_control(chunks, results);
     return results;
   }
-  const TunedEstimator tuned = ready(problems, estimator, options, std::move(stored));
+  const std::optional<TunedEstimator> found =
+      ready(problems, estimator, options, std::move(stored), stop);
+  if (!found) return results;
+  const TunedEstimator& tuned = *found;
   results.state = tuned.state();
   const std::optional<TunedEstimator> of_control =
       problems.control ? std::optional(control_of(tuned)) : std::nullopt;
   require_weights(tuned.num_chains(), std::min(chunks.size, problems.count),
-                  asked.budget       ? "budget"
-                  : asked.mean_error ? "max_evaluations"
-                                     : "chains");
+                  asked.budget ? "budget" : "chains");
 
   const Progressed before = progressed(results, chunks, options.shard);
   if (options.observer) options.observer->begin(before.done, before.total);

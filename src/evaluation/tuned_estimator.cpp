@@ -7,7 +7,6 @@
 #include "evaluation/chains.h"
 #include "evaluation/parts.h"
 #include "evaluation/plans.h"
-#include "evaluation/target_error.h"
 #include "evaluation/witness.h"
 #include "samplers/blocks.h"
 #include "util/error.h"
@@ -49,6 +48,10 @@ const EstimateOptions& TunedEstimator::options() const { return parts_->options;
 
 int64_t TunedEstimator::num_chains() const {
   return state_.plan ? state_.plan->num_particles : options().chains;
+}
+
+int64_t TunedEstimator::evaluations_per_chain(int64_t steps) const {
+  return parts_->evaluations_per_chain(steps);
 }
 
 Plan TunedEstimator::own_plan(const Target& target, const Problem& problem, uint64_t stream,
@@ -110,26 +113,19 @@ void TunedEstimator::estimate(const Target& target, ChunkResult& result, Rounds&
       at::Generator rng = make_counting_generator(seed, target.options().device());
       const auto start = Clock::now();
       ChunkRun run;
-      if ((options().target_error || state_.by_spread) && method.num_anneals() > 0) {
-        TargetedRun targeted =
-            estimate_to_error(*parts_, method, centre.problem, plan, state_.by_spread, rng);
-        run = std::move(targeted.run);
-        result.tuning += targeted.tuning;
-      } else {
-        MethodResult found = estimate_under(plan, method, centre.problem, seed);
-        run = to_run(found, target.num_problems());
-        if (base.partition) share_cost(*base.partition, run);
-        if (options().witness && target.is_replicated() && is_mixture(state_.base) &&
-            found.particles && !result.settled)
-          result.settled =
-              settled_share(*parts_, centre.problem, plan, *found.particles, stream, result.tuning);
-        if (base.bijection && found.particles)
-          found.particles->z = base.bijection->to_z(found.particles->z);
-        for (size_t i = 0; i < parts_->expectations.size(); ++i)
-          run.expectations[options().expectations[i]] = expectation_sums(
-              parts_->expectations[i]->values(target, found.particles->z), *found.particles);
-        if (options().keep_particles) run.particles = std::move(found.particles);
-      }
+      MethodResult found = estimate_under(plan, method, centre.problem, seed);
+      run = to_run(found, target.num_problems());
+      if (base.partition) share_cost(*base.partition, run);
+      if (options().witness && target.is_replicated() && is_mixture(state_.base) &&
+          found.particles && !result.settled)
+        result.settled =
+            settled_share(*parts_, centre.problem, plan, *found.particles, stream, result.tuning);
+      if (base.bijection && found.particles)
+        found.particles->z = base.bijection->to_z(found.particles->z);
+      for (size_t i = 0; i < parts_->expectations.size(); ++i)
+        run.expectations[options().expectations[i]] = expectation_sums(
+            parts_->expectations[i]->values(target, found.particles->z), *found.particles);
+      if (options().keep_particles) run.particles = std::move(found.particles);
       run.method = options().methods[m];
       run.repeat = repeat;
       run.seconds = std::chrono::duration<double>(Clock::now() - start).count();

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "evaluation/chunk_result.h"
@@ -29,10 +30,9 @@ struct TunedState {
   std::string base;                           // a name of BaseRegistry
   std::optional<at::ScalarType> forces = {};  // type of the forces, if less exact than values
   std::optional<Plan> plan;  // absent if nothing is annealed, or if each problem has its own plan
-  std::optional<ChainsBySpread> by_spread = {};  // with mean_error, if it is cheaper
-  std::optional<Witness> witness = {};           // a second opinion, if it was asked for
-  Cost tuning;                                   // of choosing and planning, with pilots' bases
-  std::map<std::string, Learning> learned;       // by name of the method
+  std::optional<Witness> witness = {};      // a second opinion, if it was asked for
+  Cost tuning;                              // of choosing and planning, with pilots' bases
+  std::map<std::string, Learning> learned;  // by name of the method
 };
 
 /// A tuned estimator, made by Estimator::tune. Immutable: threads may share it.
@@ -46,8 +46,12 @@ class TunedEstimator {
 
   const EstimateOptions& options() const;
   const TunedState& state() const { return state_; }
-  /// The number of annealed chains of a problem, without target_error and mean_error.
+  /// The number of annealed chains of a problem.
   int64_t num_chains() const;
+  /// Cost of one chain that anneals once under `steps` transitions, in evaluations.
+  int64_t evaluations_per_chain(int64_t steps) const;
+  /// The same with another state.
+  TunedEstimator with(TunedState state) const { return {parts_, std::move(state), methods_}; }
 
   /// Every method and repeat, on problems that are chunk number `chunk` of the run: every random
   /// number is of streams of (seed, chunk, purpose), whatever else runs.

@@ -94,17 +94,9 @@ std::vector<Rule> rules(const std::string& problem) {
        [](const Course& c) { return c.options.budget && !c.plans_by_chunk && !c.has_order; },
        "beside --budget, which chooses the chains of pilots too"},
       {{"chains", "steps", "interpolate"},
-       [](const Course& c) { return c.options.error.has_value(); },
+       [](const Course& c) { return c.is_density && c.options.error; },
        "beside --error, whose rounds choose how many chains and transitions there are"},
-      {{"chains"},
-       [](const Course& c) { return c.options.mean_error && !c.learns; },
-       "beside --mean-error, which chooses how many there are"},
-      {{"max-evals"},
-       [](const Course& c) {
-         return !c.options.target_error && !c.options.mean_error && !c.options.error;
-       },
-       problem != "image" ? "without --error, --target-error or --mean-error"
-                          : "without --target-error or --mean-error"},
+      {{"max-evals"}, [](const Course& c) { return !c.options.error; }, "without --error"},
       // Flags of schedules.
       {{"tolerance", "weighted-ratio"},
        [](const Course& c) { return c.schedule != "constant-rate"; },
@@ -148,8 +140,7 @@ std::vector<Rule> rules(const std::string& problem) {
        [](const Course& c) {
          const bool share_plan = c.has_pilot && !c.plans_by_chunk && !c.options.plan_per_problem;
          const bool choose_forces = c.anneals && !c.is_density && c.options.force_dtype == "auto";
-         return !share_plan && !choose_forces && !c.tries_bases && !c.learns &&
-                !c.options.mean_error;
+         return !share_plan && !choose_forces && !c.tries_bases && !c.learns;
        },
        "where nothing is tuned on problems that stand for all"},
       // Flags of files.

@@ -195,18 +195,6 @@ std::string doubts_of(const MethodSummary& summary) {
   return lines;
 }
 
-std::string error_of_mean(const json& settings, const MethodSummary& summary,
-                          double monte_carlo_std_error) {
-  const json asked = settings.value("mean-error", json());
-  if (!asked.is_number() || !summary.transitions) return "";
-  const double error = std::hypot(monte_carlo_std_error, summary.bias);
-  const std::string line = "Chains and bias leave the mean an error of " + significant(error, 2) +
-                           " nats; --mean-error asked for " + significant(asked.get<double>(), 2);
-  if (error <= asked.get<double>()) return line + ".\n";
-  return line +
-         ": the pilots underestimated it, or --max-evals ended the run. Ask for a smaller error.\n";
-}
-
 std::string known_or_dash(double value) { return std::isnan(value) ? "-" : significant(value, 2); }
 
 }  // namespace crais

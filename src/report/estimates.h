@@ -59,11 +59,6 @@ std::string schedule_csv(const RunResults& results, const std::string& problem);
 /// backquotes.
 std::string doubts_of(const MethodSummary& summary);
 
-/// A line on the error of a mean, if `settings` have --mean-error. Empty if they do not, or if the
-/// method does not anneal.
-std::string error_of_mean(const nlohmann::json& settings, const MethodSummary& summary,
-                          double monte_carlo_std_error);
-
 /// The value with two digits; "-" if it is unknown, as an error is with one chain or one draw.
 std::string known_or_dash(double value);
 

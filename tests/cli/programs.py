@@ -214,7 +214,6 @@ def idx_images(count: int, height: int, width: int, pixels: bytes) -> bytes:
 # What does nothing beside flags that begin so.
 _IDLE = {
     "--budget": {"--chains", "--steps"},
-    "--mean-error": {"--chains"},
     "--method bidirectional": {"--witness"},
     "--method elbo": {"--chains", "--steps"},
     "--method iwae": {"--chains", "--steps", "--witness"},

@@ -148,7 +148,6 @@ def test_every_target(estimate_logz: Program, target: str) -> None:
         "--base pilot:64",
         "--resample systematic",
         "--budget 2000",
-        "--target-error 0.2",
     ],
 )
 def test_every_way_is_near_the_truth(estimate_logz: Program, flags: str) -> None:
@@ -398,7 +397,6 @@ def test_refuses_bad_tables(estimate_logz: Program, table: str, words: list[str]
     (64, "u2:4 --expect modes", "--expect modes", "mixture"),
     (64, "u1 --expect median", "unknown expectation 'median'", "moments", "norm"),
     (64, "u1 --method iwae:50 --expect norm", "iwae:50", "--expect", "ais"),
-    (64, "u1 --expect norm --target-error 0.1", "--target-error", "--expect"),
     (64, "u1 --save-particles particles.txt", "--save-particles particles.txt", ".npy or .csv"),
     (64, "u1 --resampled", "--resampled", "--save-particles"),
     (64, "u1 --repeats 2 --save-particles p.npy", "--save-particles", "--problems"),

@@ -261,32 +261,21 @@ def test_a_budget_is_spent(eval_loglik: Program, small: list[str]) -> None:
     assert 300 - spent["estimating"] < total <= 300, spent
 
 
-def test_a_mean_error_is_reached(eval_loglik: Program, small: list[str]) -> None:
-    mean = [*beside("--mean-error 0.05", small), "--out"]
-    said = eval_loglik.succeed(*mean, "mean").stdout
-    assert re.search("leave the mean an error of .* --mean-error asked for", said), said
-    eval_loglik.succeed(*mean, "mean1", "--threads", "1")
-    same("mean/per_image.csv", "mean1/per_image.csv")
-
-
-def test_a_target_is_reached(eval_loglik: Program, small: list[str]) -> None:
-    target = [*small, "--target-error", "0.02", "--out"]
-    eval_loglik.succeed(*target, "target")
-    reached, rows = results("target")
-    assert all(float(r["std_error"]) <= 0.02 or "target" in r["flags"] for r in rows)
-    missed = sum("target" in r["flags"] for r in rows)
-    assert missed == reached["flagged"].get("target", 0) < 25
-    assert len({r["evaluations"] for r in rows}) > 1  # as many as each needs
-    eval_loglik.succeed(*target, "target1", "--threads", "1")
-    same("target/per_image.csv", "target1/per_image.csv")
-
-
-def test_a_target_beyond_reach_is_flagged(eval_loglik: Program, small: list[str]) -> None:
-    flags = "--target-error 0.0001 --max-evals 500 --out missed".split()
-    eval_loglik.succeed(*small, *flags)
-    missed, rows = results("missed")
-    assert missed["flagged"]["target"] == 50
-    assert all(float(r["evaluations"]) <= 500 for r in rows)
+def test_chains_double_until_the_control_is_within_the_error(
+    eval_loglik: Program, vae: Path
+) -> None:
+    short = "--simulate 50 --chunk 8 --quiet --base prior --steps 2 --error 0.01 --out".split()
+    asked = [str(vae), *short]
+    eval_loglik.succeed(*asked, "error")
+    reached = results("error")[0]
+    control = read_json("error/summary.json")["control"]
+    assert reached["transitions"] in (4, 8, 16, 32, 64, 128, 256) and not reached["reasons"]
+    assert control["gap"] < 0.01 + 4 * control["gap_std_error"]
+    eval_loglik.succeed(*asked, "error1", "--threads", "1")
+    same("error/per_image.csv", "error1/per_image.csv")
+    eval_loglik.succeed(*asked, "missed", "--max-evals", "30")
+    missed = results("missed")[0]
+    assert missed["transitions"] == 2 and missed["reasons"]
 
 
 def test_the_preset_of_the_paper(eval_loglik: Program, vae: Path) -> None:
@@ -319,7 +308,7 @@ def test_help_is_short_and_says_where_the_rest_is(name: str, rare: str, examples
     program = Program(name)
     said = program.succeed("--help").stdout.splitlines()
     flags = [line for line in said if line.lstrip().startswith("--")]
-    assert len(said) <= 60 and len(flags) <= 18
+    assert len(said) <= 60 and len(flags) <= 19
     assert "--help all lists every flag" in said[-1]
     whole = program.succeed("--help", "all").stdout
     assert whole == program.succeed("--help=all").stdout
@@ -351,7 +340,7 @@ def test_refuses_what_is_no_model(
     (64, "--preset papers", "--preset", "paper"),
     (64, "--simulate 50 --budget 40", "--budget 40 is too small", "at least"),
     (64, "--budget 500 --method iwae:20", "one annealed entry of --method"),
-    (64, "--budget 500 --per-image", "--budget chooses one plan"),
+    (64, "--budget 500 --per-image", "--budget and --error choose one plan"),
     (64, "--simulate 5 --method bidirectional --resample systematic", "leave out --resample"),
     (64, "--simulate 10 --indices 5:20", "--indices"),
     (64, "MODEL", "unexpected"),

@@ -13,8 +13,7 @@ from .programs import Job, Program, beside, read_json, same
 SIMULATED = "--simulate 32 --chunk 8 --step-size 0.5 --quiet".split()
 WAYS = {
     "mcd": "--method mcd:steps=8,iterations=80,hidden=32 --chains 2500",
-    "target error": "--target-error 0.015 --steps 48 --base prior",
-    "mean error": "--mean-error 0.005 --steps 48 --base prior",
+    "error": "--error 0.001 --steps 48 --base prior",
 }
 FILES = ["per_image.csv", "run.json", "schedule.csv"]
 STOPS_WITHIN = 2.0

@@ -42,14 +42,14 @@ TEST(Control, DoubtsWhatErrorsAndBiasDoNotExplain) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<Case> cases = {
       {"no gap", gaps({}, 0.01), 0.05, 0, 0.05, {}},
-      {"a gap that does not matter", gaps({}, 0.09), 1e-4, 0, 0.05, {}},
-      {"a gap that matters", gaps({}, 0.2), 0.05, 0, 0.05, {Doubt::kControl}},
-      {"the same, of bias", gaps({}, 0.2), 0.05, -0.1, 0.05, {}},
-      {"the same, of errors", gaps({}, 0.2), 0.5, 0, 0.5, {}},
-      {"one image, by chance", gaps({1}, 0), 0.05, 0, 0.05, {}},
-      {"two images", gaps({1, 1}, 0), 0.05, 0, 0.05, {Doubt::kControl}},
-      {"one image, far away", gaps({30}, 0), 0.05, 0, 0.05, {Doubt::kControl}},
-      {"an unknown error", gaps({1, 1}, 0), nan, nan, 0.05, {Doubt::kControl}},
+      {"a gap that does not matter", gaps({}, 0.19), 1e-4, 0, 0.05, {}},
+      {"a gap that matters", gaps({}, 0.3), 0.05, 0, 0.05, {Doubt::kControl}},
+      {"the same, of bias", gaps({}, 0.3), 0.05, -0.1, 0.05, {}},
+      {"the same, of errors", gaps({}, 0.3), 0.5, 0, 0.5, {}},
+      {"one image, by chance", gaps({1.2}, 0), 0.05, 0, 0.05, {}},
+      {"two images", gaps({1.2, 1.2}, 0), 0.05, 0, 0.05, {Doubt::kControl}},
+      {"one image, far away", gaps({30}, 0), 0.05, 0, 0.05, {}},
+      {"an unknown error", gaps({1.2, 1.2}, 0), nan, nan, 0.05, {Doubt::kControl}},
       {"bounds that cross", gaps({}, -0.5), 0.01, 0, 0.01, {}},
       {"harder images", gaps({}, 0), 0.05, 0, 0.16, {Doubt::kHarder}},
   };

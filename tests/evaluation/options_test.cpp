@@ -34,8 +34,9 @@ TEST(EstimateOptions, EachIsCheckedAndNamed) {
       {"`budget`", [](auto& o) { o.budget = NAN; }},
       {"`force_dtype`", [](auto& o) { o.force_dtype = "float16"; }},
       {"`max_evaluations`", [](auto& o) { o.max_evaluations = 1.8e19; }},
-      {"`target_error`", [](auto& o) { o.target_error = -1; }},
-      {"`target_error`", [](auto& o) { o.budget = 100, o.target_error = 0.1; }},
+      {"`error`", [](auto& o) { o.error = -1; }},
+      {"`error`", [](auto& o) { o.budget = 100, o.error = 0.1; }},
+      {"`plan_per_problem`", [](auto& o) { o.error = 0.1, o.plan_per_problem = true; }},
       {"`plan_per_problem`", [](auto& o) { o.budget = 100, o.plan_per_problem = true; }},
       {"not 2",
        [](auto& o) {
@@ -47,8 +48,6 @@ TEST(EstimateOptions, EachIsCheckedAndNamed) {
        [](auto& o) {
          o.expectations = {"norm", "norm"};
        }},
-      {"`target_error`", [](auto& o) { o.target_error = 0.1, o.expectations = {"norm"}; }},
-      {"`target_error`", [](auto& o) { o.target_error = 0.1, o.keep_particles = true; }},
       {"`expectations`",
        [](auto& o) {
          o.methods = {"ais", "iwae"}, o.expectations = {"norm"};

@@ -19,8 +19,7 @@ json run() {
             {"schedule", "linear"},
             {"step-size", "adapt"},
             {"kernel", "ghmc:0.8"},
-            {"budget", nullptr},
-            {"mean-error", nullptr}}},
+            {"budget", nullptr}}},
           {"images", {{"count", 4}}}};
 }
 
@@ -110,12 +109,10 @@ TEST(Diagnose, SeesWhatNoFlagSays) {
 TEST(Diagnose, RemediesAreFlagsThatTheRunTakes) {
   const auto few = [](ChunkRun& r) { r.std_error = {6, 6, 6, 6}; };
   const auto tail = [](ChunkRun& r) { r.flags[0] = kTail; };
-  json budget = run(), error = run(), adaptive = run();
+  json budget = run(), adaptive = run();
   budget["settings"]["budget"] = 500;
-  error["settings"]["mean-error"] = 0.5;
   adaptive["settings"]["schedule"] = "constant-rate:30";
   EXPECT_TRUE(says(finding(few, budget), "--budget 2000"));
-  EXPECT_TRUE(says(finding(few, error), "--mean-error 0.25"));
   EXPECT_TRUE(says(finding(tail, budget), "--budget 2000"));
   EXPECT_TRUE(says(finding(tail, adaptive), "a finer --schedule than constant-rate:30"));
 }

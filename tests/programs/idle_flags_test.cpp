@@ -79,8 +79,6 @@ std::vector<std::string> courses_of(const std::string& problem) {
           "--method mcd:2,iterations=2,hidden=4 --base prior",
           "--budget 900 --base prior",
           "--budget 9000 --pilot-chains 8 --base prior --path power:0.5",
-          "--target-error 0.2 --base prior",
-          "--mean-error 0.2 --pilot-chains 8 --base prior",
           "--schedule constant-rate:0.5",
           "--base prior --schedule constant-rate:0.5",
           "--base prior --path power:0.5 --schedule constant-rate:0.5",

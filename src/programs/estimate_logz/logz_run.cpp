@@ -48,8 +48,7 @@ void keep_particles(LogzSettings& settings, const Target& target) {
   const double particles = o.budget ? *o.budget / kLeastCost : static_cast<double>(o.chains);
   const double bytes = 8 * particles * static_cast<double>(settings.problems * (target.dim() + 1));
   const bool are_wanted = settings.wants_samples || (target.dim() == 2 && !settings.out.empty());
-  if (are_wanted && bytes <= kMostBytes && !o.target_error && !o.mean_error &&
-      o.methods == std::vector<std::string>{"ais"})
+  if (are_wanted && bytes <= kMostBytes && o.methods == std::vector<std::string>{"ais"})
     o.keep_particles = true;
 }
 

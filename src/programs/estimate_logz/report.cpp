@@ -130,8 +130,7 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
   std::vector<std::string> findings;
   for (const LogzSummary& s : methods) {
     if (!s.doubts.empty()) findings.push_back(doubts_of(s));
-    remarks += with_flags("estimate-logz", doubts_of(s)) +
-               error_of_mean(summary.value("settings", json::object()), s, s.std_error);
+    remarks += with_flags("estimate-logz", doubts_of(s));
   }
   const auto everything = std::make_shared<const LogzResults>(results);
   const auto page = [=] {

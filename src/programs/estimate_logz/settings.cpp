@@ -27,8 +27,8 @@ void refuse_idle_folder(const CommandLine& cli, const std::string& target) {
 void set_defaults(const CommandLine& cli, LogzSettings& settings) {
   EstimateOptions& o = settings.estimator;
   if (!o.error) {
-    for (const char* flag : {"budget", "chains", "steps", "schedule", "step-size", "interpolate",
-                             "target-error", "mean-error", "path"})
+    for (const char* flag :
+         {"budget", "chains", "steps", "schedule", "step-size", "interpolate", "path"})
       if (cli.given(flag)) return;
     if (o.methods != std::vector<std::string>{"ais"} || cli.text("preset") != "recommended") return;
     o.error = kDefaultError;

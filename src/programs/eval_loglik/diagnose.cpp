@@ -39,8 +39,6 @@ const std::map<int64_t, FlagEntry> kFlagEntries = {
     {kBaseFailed,
      {"the base could not be fitted; chains began from a simpler one",
       "anneal longer from where they began: ", "; or a base that always fits: --base encoder"}},
-    {kMissedTarget,
-     {"--target-error was not reached within --max-evals", "allow more --max-evals, or "}},
     {kModes,
      {"the posterior has a mode that the base does not cover",
       "anneal longer, so that chains find it: "}},
@@ -69,10 +67,7 @@ Remedies remedies_of(const json& settings) {
     const double budget = kLonger * json_field<double>(settings, "budget", kRun);
     return {"--budget " + shortest(budget), "--budget " + shortest(budget)};
   }
-  const std::string longer = has_steps ? steps : "a finer --schedule than " + schedule;
-  if (json_field<json>(settings, "mean-error", kRun).is_null()) return {longer, chains};
-  const double error = json_field<double>(settings, "mean-error", kRun) / 2;
-  return {longer, "--mean-error " + significant(error, 2)};
+  return {has_steps ? steps : "a finer --schedule than " + schedule, chains};
 }
 
 /// Adds the findings on one method.

@@ -79,6 +79,9 @@ int64_t EvalRun::choose_control() {
   if (no_control_.empty()) return std::min(asked, model_.num_draws());
   if (settings_.control.value_or(0) > 0)
     throw argument_error("--control: there is none, for " + no_control_ + "; leave it out");
+  if (settings_.estimator.error)
+    throw argument_error("--error needs a control, and there is none, for " + no_control_ +
+                         "; ask for --steps");
   return 0;
 }
 
@@ -96,25 +99,26 @@ std::vector<std::string> EvalRun::found_warnings() const {
 }
 
 RunReport EvalRun::run(RunObserver& observer) const {
-  return run_in_folder(settings_, record(), problems(), estimator_, settings_.shard, observer,
-                       [&](RunResults results, json summary) {
-                         const ModelDescription& described = model_.description();
-                         const std::optional<at::ScalarType> forces = results.state.forces;
-                         const std::string evaluator = model_.evaluator(forces);
-                         summary[model_.record().first]["path"] = settings_.checkpoint;
-                         summary["images"]["source"] = images_.source;
-                         summary["shard"] = settings_.resolved["shard"];
-                         summary["evaluator"] = evaluator;
-                         summary["forces"] = forces ? "bfloat16" : "exact";
-                         summary["peak_memory_bytes"] = peak_memory();
-                         at::Tensor thumbnails = thumbnails_of_results(results);
-                         return report_of({std::move(results), described.num_values(),
-                                           bits_offset(described, images_), std::move(thumbnails)},
-                                          std::move(summary),
-                                          "Model " + about_model() + ". Evaluator " + evaluator +
-                                              " on " + settings_.device.str() +
-                                              (forces ? ", cheap forces" : "") + ".\n");
-                       });
+  return run_in_folder(
+      settings_, record(), problems(), estimator_, settings_.shard, observer,
+      [&](RunResults results, json summary) {
+        const ModelDescription& described = model_.description();
+        const std::optional<at::ScalarType> forces = results.state.forces;
+        const std::string evaluator = model_.evaluator(forces);
+        summary[model_.record().first]["path"] = settings_.checkpoint;
+        summary["images"]["source"] = images_.source;
+        summary["shard"] = settings_.resolved["shard"];
+        summary["evaluator"] = evaluator;
+        summary["forces"] = forces ? "bfloat16" : "exact";
+        summary["peak_memory_bytes"] = peak_memory();
+        at::Tensor thumbnails = thumbnails_of_results(results);
+        return report_of(
+            {std::move(results), described.num_values(), bits_offset(described, images_),
+             settings_.estimator.error, std::move(thumbnails)},
+            std::move(summary),
+            "Model " + about_model() + ". Evaluator " + evaluator + " on " +
+                settings_.device.str() + (forces ? ", cheap forces" : "") + ".\n");
+      });
 }
 
 json EvalRun::record() const {

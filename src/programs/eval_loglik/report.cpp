@@ -42,7 +42,7 @@ json to_json(const Control& c) {
           {"upper", json_number(c.upper)},
           {"gap", json_number(c.gap)},
           {"gap_std_error", json_number(c.gap_std_error)},
-          {"stated", json_number(c.stated)},
+          {"excess", json_number(c.excess)},
           {"missed", c.missed},
           {"evaluations", c.evaluations},
           {"simulated", hardness(c.simulated)},
@@ -66,8 +66,8 @@ std::string sentence_of_control(const std::optional<Control>& control, const jso
 }
 
 /// Tables of the methods and, for methods with two bounds, of the bounds. `control` is a line.
-NotedTables result_tables(const std::vector<LikelihoodSummary>& methods, const std::string& control,
-                          const json& settings) {
+NotedTables result_tables(const std::vector<LikelihoodSummary>& methods,
+                          const std::string& control) {
   Table means("Mean log-likelihood, nats", /*names=*/1);
   Table bounds("Bounds on the mean log p(x) of these simulated images, nats");
   std::string errors;
@@ -79,7 +79,7 @@ NotedTables result_tables(const std::vector<LikelihoodSummary>& methods, const s
                           {"MC SE", known_or_dash(chains_error)}},
                          {{"bits/dim", fixed(s.bits_per_dim, 4)}}));
     if (s.certificate) bounds.add_row(bounds_of(s, mean));
-    errors += with_flags("eval-loglik", doubts_of(s)) + error_of_mean(settings, s, chains_error);
+    errors += with_flags("eval-loglik", doubts_of(s));
   }
   const char* const reading =
       "A lower bound holds on average: E[estimate] <= log p(x). data SE comes from the choice of "
@@ -97,7 +97,7 @@ NotedTables result_tables(const std::vector<LikelihoodSummary>& methods, const s
 
 std::vector<LikelihoodSummary> summarise(const EvalResults& results) {
   std::vector<LikelihoodSummary> summaries;
-  const std::optional<Control> control = control_of(results);
+  const std::optional<Control> control = control_of(results, results.error);
   for (const MethodTable& table : tables(results)) {
     LikelihoodSummary s{summarise_method(table, results), {}, 0.0};
     s.log_likelihood = mean_over_images(table.matrix("log_normalizer"), table.matrix("std_error"));
@@ -152,10 +152,9 @@ RunReport report_of(EvalResults results, json summary, const std::string& about)
   summary["warnings"] = warnings;
   summary["results"] = json::array();
   for (const auto& method : methods) summary["results"].push_back(to_json(method));
-  const std::optional<Control> control = control_of(results);
+  const std::optional<Control> control = control_of(results, results.error);
   if (control) summary["control"].update(to_json(*control));
-  const NotedTables tables = result_tables(methods, sentence_of_control(control, summary),
-                                           summary.value("settings", json::object()));
+  const NotedTables tables = result_tables(methods, sentence_of_control(control, summary));
   const auto everything = std::make_shared<const EvalResults>(results);
   const auto page = [=] {
     const std::string model = model_path(summary);

@@ -15,7 +15,8 @@ namespace crais {
 struct EvalResults : RunResults {
   int64_t num_pixels = 0;
   double bits_offset = 0.0;  // bits a dimension from the density of x to that of stored numbers
-  at::Tensor thumbnails;     // one row an image, in the order of chunks; undefined: no pictures
+  std::optional<double> error = {};  // asked for, nats
+  at::Tensor thumbnails;  // one row an image, in the order of chunks; undefined: no pictures
 };
 
 /// The summary of one method over all images and repeats.

@@ -10,6 +10,12 @@
 
 namespace crais {
 
+namespace {
+
+constexpr double kDefaultMostEvaluations = 20'000;  // of an image, beside --error
+
+}  // namespace
+
 Synopsis eval_loglik_synopsis() {
   Synopsis s;
   s.program = "eval-loglik";
@@ -61,6 +67,7 @@ Synopsis eval_loglik_synopsis() {
                          "images that the model draws to check the run by an upper bound too; 0: "
                          "none (default: an eighth of the images, from 16 to 32)")
              .at_least(0),
+         estimator_option("error", "image"),
          option::text("shard", "i/N", {"1/1"}, "only every N-th chunk, starting with the i-th"),
          option::flag("accept-prior",
                       "accept a prior that does not integrate to 1, with a warning"),
@@ -114,6 +121,8 @@ EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
   if (cli.has("limit")) s.images.limit = cli.integer("limit");
   if (cli.has("simulate")) s.images.simulate = cli.integer("simulate");
   s.images.seed = s.estimator.seed;
+  if (s.estimator.error && !cli.given("max-evals"))
+    s.resolved["max-evals"] = s.estimator.max_evaluations = kDefaultMostEvaluations;
   s.accept_prior = cli.flag("accept-prior");
   s.images.given = given_of_table(cli);
 

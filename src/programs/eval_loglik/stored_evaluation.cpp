@@ -82,6 +82,9 @@ EvalResults whole_results(StoredEvaluation evaluation, const std::string& folder
   const json images = json_field<json>(evaluation.run, "images", source);
   EvalResults results;
   results.num_pixels = json_field<int64_t>(images, "values", source);
+  const json settings = json_field<json>(evaluation.run, "settings", source);
+  if (settings.value("error", json()).is_number())
+    results.error = json_field<double>(settings, "error", source);
   results.bits_offset = json_field<double>(images, "bits_offset", source);
   if (results.num_pixels < 1)
     throw data_error(source + ": images of " + std::to_string(results.num_pixels) + " values");
