@@ -101,7 +101,8 @@ Control bounds_of(const std::map<int64_t, ChunkResult>& chunks) {
 
 bool is_reached(const Control& control, double error) {
   constexpr double kChance = 2.0;
-  return control.gap <= error + kChance * control.chance && control.missed < kMissed;
+  return control.chance <= error && control.gap <= error + kChance * control.chance &&
+         control.missed < kMissed;
 }
 
 std::optional<Control> control_of(const RunResults& results, std::optional<double> error) {

@@ -63,7 +63,7 @@ struct Control {
 /// Nothing if the run has no control. `error` is what it was asked for.
 std::optional<Control> control_of(const RunResults& results, std::optional<double> error = {});
 
-/// True if the gap is below `error` nats, but for chance, and no images were missed.
+/// True if the gap is below `error` nats, but for chance, which is below it too.
 bool is_reached(const Control& control, double error);
 
 }  // namespace crais

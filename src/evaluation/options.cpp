@@ -21,8 +21,8 @@ void check(const EstimateOptions& o) {
   for (const OptionRow& row : option_table()) check_row(row, o);
   require(!o.methods.empty(), "`methods` must name at least one method");
   require(!o.budget || !o.error, "`budget` and `error` exclude each other");
-  require((!o.budget && !o.error) || !o.plan_per_problem,
-          "`budget` and `error` choose one plan for all problems; leave out `plan_per_problem`");
+  require(!o.budget || !o.plan_per_problem,
+          "`budget` chooses one plan for all problems; leave out `plan_per_problem`");
   require(o.min_step <= o.max_step, "`min_step` must not be larger than `max_step`");
   require(static_cast<double>(o.chains) * static_cast<double>(o.steps) *
                   static_cast<double>(o.num_leapfrog) <=

@@ -48,8 +48,9 @@ std::optional<TunedEstimator> ready(const ProblemSource& problems, const Estimat
   if (stored) return estimator.restore(std::move(*stored), *pilots);
   std::optional<TunedEstimator> tuned = estimator.tune(*pilots, problems.count);
   if (settings.error && !pilots->is_replicated()) {
-    if (!problems.control)
-      throw argument_error("`error` of single problems needs a control; ask for `steps`");
+    if (!problems.control || settings.plan_per_problem)
+      throw argument_error(
+          "`error` of single problems needs a control and a plan that all share; ask for `steps`");
     tuned = lengthened(*tuned, problems.chunks_of(settings.chunk), problems.control->make,
                        options.threads, stop);
     if (!tuned) return {};

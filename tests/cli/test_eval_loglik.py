@@ -340,7 +340,7 @@ def test_refuses_what_is_no_model(
     (64, "--preset papers", "--preset", "paper"),
     (64, "--simulate 50 --budget 40", "--budget 40 is too small", "at least"),
     (64, "--budget 500 --method iwae:20", "one annealed entry of --method"),
-    (64, "--budget 500 --per-image", "--budget and --error choose one plan"),
+    (64, "--budget 500 --per-image", "--budget chooses one plan"),
     (64, "--simulate 5 --method bidirectional --resample systematic", "leave out --resample"),
     (64, "--simulate 10 --indices 5:20", "--indices"),
     (64, "MODEL", "unexpected"),

@@ -36,7 +36,6 @@ TEST(EstimateOptions, EachIsCheckedAndNamed) {
       {"`max_evaluations`", [](auto& o) { o.max_evaluations = 1.8e19; }},
       {"`error`", [](auto& o) { o.error = -1; }},
       {"`error`", [](auto& o) { o.budget = 100, o.error = 0.1; }},
-      {"`plan_per_problem`", [](auto& o) { o.error = 0.1, o.plan_per_problem = true; }},
       {"`plan_per_problem`", [](auto& o) { o.budget = 100, o.plan_per_problem = true; }},
       {"not 2",
        [](auto& o) {

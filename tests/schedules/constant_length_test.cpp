@@ -45,17 +45,13 @@ class ConstantLength : public ::testing::Test {
 };
 
 TEST_F(ConstantLength, StepsAreInverseToTheStandardDeviation) {
-  EXPECT_LT(testing::max_abs_diff(step(*make(0.3), "geometric", false), 0.3 / sd_), 1e-11);
-}
-
-TEST_F(ConstantLength, ASharedStepGoesByTheMeanVariance) {
-  const double pooled = sd_.square().mean().sqrt().item<double>();
-  EXPECT_NEAR(step(*make(0.3), "geometric", true)[1].item<double>(), 0.3 / pooled, 1e-12);
-}
-
-TEST_F(ConstantLength, KeepsToTheLargestStep) {
-  const at::Tensor found = step(*make(0.3, 0.04), "geometric", false);
-  EXPECT_LT(testing::max_abs_diff(found, (0.3 / sd_).clamp_max(0.04)), 1e-12);
+  const auto expect_step = [&](const at::Tensor& expected, double max_step, bool shared) {
+    EXPECT_LT(testing::max_abs_diff(step(*make(0.3, max_step), "geometric", shared), expected),
+              1e-11);
+  };
+  expect_step(0.3 / sd_, 1, false);
+  expect_step((0.3 / sd_).clamp_max(0.04), 0.04, false);
+  expect_step((0.3 / sd_.square().mean().sqrt()).expand({3}), 1, true);
 }
 
 TEST_F(ConstantLength, HoldsOnAnyPath) {

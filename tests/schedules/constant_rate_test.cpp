@@ -108,27 +108,6 @@ TEST(ConstantRateGaussian, TakesTheExactStep) {
   }
 }
 
-TEST(ConstantRateGaussian, FollowsTheExactSchedule) {
-  constexpr double kDelta = 0.15;
-  constexpr int64_t kProblems = 40;
-  const auto rule = constant_rate(kDelta, 0.125, 1e-2);
-  const auto path = power(0);
-  at::Generator rng = make_generator(2);
-  at::Tensor beta = betas(kProblems, 0), exact = at::zeros({1}, at::kDouble);
-  double clipped = 0;
-  for (int64_t i = 0; i < 60; ++i) {
-    beta = next_beta(*rule, *path, exact_draws(beta, 4000, rng), beta);
-    const at::Tensor wish = 1 - (1 - exact) * at::exp(-kDelta / exact_rate(exact));
-    clipped += (wish > exact + 0.125).item<bool>();
-    exact = at::minimum(wish, exact + 0.125);
-    if (exact.item<double>() > 0.6) break;
-    EXPECT_LT(z_scores(beta, exact[0]).abs().item<double>(), 5) << i;
-    EXPECT_LT(std::abs(beta.mean().item<double>() - exact.item<double>()), 5e-3) << i;
-  }
-  EXPECT_EQ(clipped, 0);  // the formula was tested, not the limit
-  EXPECT_GT(exact.item<double>(), 0.6);
-}
-
 TEST(ConstantRateGaussian, NeedsAboutDivergenceOverDeltaSteps) {
   constexpr double kDelta = 0.01;
   const auto rule = constant_rate(kDelta, 0.125, 1e-2);
@@ -192,32 +171,6 @@ TEST_P(ConstantRateOrders, MatchesQuadrature) {
     EXPECT_LT(z_scores(rate, at::full({}, exact, at::kDouble)).abs().item<double>(), 5) << t;
     EXPECT_LT(testing::std_error(rate), 0.02 * exact) << t;
   }
-}
-
-/// Draws of the base, reweighted to gamma_t, must give the V of gamma_t.
-TEST_P(ConstantRateOrders, WeightsMakeUpForTheWrongDraws) {
-  const double alpha = GetParam();
-  const auto path = power(alpha);
-  const GaussianPair pair{0.4, 0.8, 0.9};
-  const at::Tensor one = at::full({1}, 0.4, at::kDouble);
-  const auto annealed_at = [&](const at::Tensor& z) {
-    return path->at(one, pair.log_q0(z), pair.log_gamma(z)).log_density;
-  };
-  const GridDensity annealed(annealed_at, -11, 12),
-      base([&](const at::Tensor&z) { return pair.log_q0(z); }, -11, 12);
-  at::Generator rng = make_generator(6);
-  const at::Tensor good = annealed.sample({40, 8000}, rng), wrong = base.sample({40, 8000}, rng);
-  const at::Tensor beta = betas(40, 0.4);
-  constexpr double kDelta = 1e-3;
-  const auto rate = [&](const at::Tensor& z, bool weighted) {
-    const Particles particles = particles_of(pair.log_q0(z), pair.log_gamma(z));
-    const at::Tensor log_w = weighted ? annealed_at(z) - pair.log_q0(z) : at::zeros_like(z);
-    const auto rule = constant_rate(kDelta, 1, 1e-9, weighted);
-    return implied_rate(beta, next_beta(*rule, *path, particles, beta, false, log_w), kDelta);
-  };
-  const at::Tensor truth = rate(good, false), weighted = rate(wrong, true);
-  EXPECT_LT(std::abs(testing::z_score(weighted - truth, 0)), 5);
-  EXPECT_GT(std::abs(testing::z_score(rate(wrong, false) - truth, 0)), 5);
 }
 
 /// Half of the particles at kappa = 0 and half at kappa = -5000.
@@ -394,25 +347,6 @@ TEST(ConstantRate, KeepsGoingWhereItDoesNotSeeTheTarget) {
     const at::Tensor next =
         next_beta(*constant_rate(0.01, 1), *power(alpha), particles_of(log_q0, log_gamma), beta);
     EXPECT_NEAR(implied_rate(beta, next, 0.01).item<double>(), rate, 1e-6 * rate) << alpha;
-  }
-}
-
-/// The least mass ratio: that of densities which do not overlap, where it is least.
-TEST(ConstantRate, KnowsHowMuchMassAPowerMeanHas) {
-  for (const double alpha : {0.25, 0.5, 1.0, 2.0, 4.0}) {
-    double most = 0;
-    const auto path = power(alpha);
-    for (const double t : {0.0, 0.1, 0.5, 0.9, 1.0}) {
-      const at::Tensor at_t = at::full({1}, t, at::kDouble);
-      const GridDensity annealed(
-          [&](const at::Tensor& z) {
-            return path->at(at_t, normal_log_density(z, -8, 1), normal_log_density(z, 8, 1))
-                .log_density;
-          },
-          -20, 20);
-      most = std::max(most, annealed.log_normalizer());
-    }
-    EXPECT_NEAR(most, alpha <= 1 ? 0 : (1 - 1 / alpha) * std::log(2), 1e-6) << alpha;
   }
 }
 

@@ -205,15 +205,17 @@ TEST(Heuristics, OneStepGoesAllTheWay) {
 
 TEST(FixedSchedule, RejectsWhatIsNoSchedule) {
   const auto make_fixed = [](const std::vector<double>& betas) {
-    return [betas] { FixedSchedule(column(betas).unsqueeze(1)); };
+    FixedSchedule(column(betas).unsqueeze(1));
   };
-  expect_error(ErrorKind::kData, {"start at beta = 0"}, make_fixed({0.1, 1}));
-  expect_error(ErrorKind::kData, {"end at 1"}, make_fixed({0, 0.9}));
-  expect_error(ErrorKind::kData, {"rise"}, make_fixed({0, 0.5, 0.5, 1}));
-  expect_error(ErrorKind::kData, {"rise"}, make_fixed({0, 0.6, 0.5, 1}));
-  expect_error(ErrorKind::kData, {"rise"}, make_fixed({0, NAN, 1}));
-  expect_error(ErrorKind::kData, {"rise"}, make_fixed({0, 1.5, 1}));
-  make_fixed({0, 0.5, 1, 1})();  // a short column, padded
+  for (const auto& [words, betas] :
+       std::vector<std::pair<std::string, std::vector<double>>>{{"start at beta = 0", {0.1, 1}},
+                                                                {"end at 1", {0, 0.9}},
+                                                                {"rise", {0, 0.5, 0.5, 1}},
+                                                                {"rise", {0, 0.6, 0.5, 1}},
+                                                                {"rise", {0, NAN, 1}},
+                                                                {"rise", {0, 1.5, 1}}})
+    expect_error(ErrorKind::kData, {words}, [&, b = betas] { make_fixed(b); });
+  make_fixed({0, 0.5, 1, 1});  // a short column, padded
   EXPECT_THROW(FixedSchedule(column({0, 1})), c10::Error);
 }
 
@@ -231,17 +233,18 @@ TEST(FileSchedule, ReadsColumns) {
 
 TEST(FileSchedule, NamesWhatIsWrong) {
   const TemporaryFolder folder;
-  const auto read = [&](const std::string& content) {
-    return [&folder, content] { make("file:" + folder.file("f.csv", content)); };
-  };
-  expect_error(ErrorKind::kData, {"f.csv", "line 2", "'half' is not a number"},
-               read("0\nhalf\n1\n"));
-  expect_error(ErrorKind::kData, {"f.csv", "line 3", "1 values"}, read("a,beta\n1,0\n2\n"));
-  expect_error(ErrorKind::kData, {"f.csv", "holds no values"}, read(""));
-  expect_error(ErrorKind::kData, {"f.csv", "fewer than two"}, read("1\n"));
-  expect_error(ErrorKind::kData, {"f.csv", "start at beta = 0"}, read("0.1\n1\n"));
-  expect_error(ErrorKind::kData, {"f.csv", "rise"}, read("0\nnan\n1\n"));
-  expect_error(ErrorKind::kData, {"f.csv", "rise"}, read("0\n0.5\n0.4\n1\n"));
+  for (const auto& [words, content] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"line 2", "'half' is not a number"}, "0\nhalf\n1\n"},
+           {{"line 3", "1 values"}, "a,beta\n1,0\n2\n"},
+           {{"holds no values"}, ""},
+           {{"fewer than two"}, "1\n"},
+           {{"start at beta = 0"}, "0.1\n1\n"},
+           {{"rise"}, "0\nnan\n1\n"}}) {
+    const std::string file = folder.file("f.csv", content);
+    std::vector<std::string> said = words;
+    said.emplace_back("f.csv");
+    expect_error(ErrorKind::kData, said, [&] { make("file:" + file); });
+  }
   expect_error(ErrorKind::kNoInput, {"missing.csv", "no such file"},
                [&] { make("file:" + (folder.path() / "missing.csv").string()); });
   expect_error(ErrorKind::kArgument, {"needs path"}, [] { make("file"); });

@@ -43,7 +43,7 @@ bool is_folder(const std::string& path) {
 /// The results of a folder, or of a model that is evaluated in a folder of its own below --out.
 ComparedModel compared(const CommandLine& cli, const std::string& name, const std::string& label) {
   if (is_folder(name)) {
-    WholeEvaluation whole = read_whole_evaluation(name);
+    StoredEvaluation whole = read_whole_evaluation(name);
     return {label, name, std::move(whole.run), std::move(whole.results)};
   }
   EvalSettings settings = read_settings(cli, name);

@@ -1,15 +1,14 @@
 #include "programs/eval_loglik/diagnose.h"
 
 #include <cmath>
-#include <iostream>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "core/spec.h"
 #include "io/json.h"
 #include "programs/eval_loglik/commands.h"
 #include "programs/eval_loglik/stored_evaluation.h"
-#include "report/table.h"
 #include "util/error.h"
 #include "util/format.h"
 
@@ -39,6 +38,7 @@ const std::map<int64_t, FlagEntry> kFlagEntries = {
     {kBaseFailed,
      {"the base could not be fitted; chains began from a simpler one",
       "anneal longer from where they began: ", "; or a base that always fits: --base encoder"}},
+    {kMissedTarget, {"--error was not reached", "allow more --max-evals, or "}},
     {kModes,
      {"the posterior has a mode that the base does not cover",
       "anneal longer, so that chains find it: "}},
@@ -47,27 +47,23 @@ const std::map<int64_t, FlagEntry> kFlagEntries = {
       "likely",
       "anneal longer: ", "; fewer chains, each longer, find more at the same cost: --chains 4"}}};
 
-/// The settings that would make the run longer, or give it more chains.
-struct Remedies {
-  std::string longer, chains;
-};
-
-Remedies remedies_of(const json& settings) {
-  const auto count_of = [&](const char* key) {
-    const auto count = json_field<int64_t>(settings, key, kRun);
-    if (count >= 1 && count <= kMostCount) return count;
-    throw data_error(std::string(kRun) + ": '" + key + "' is " + std::to_string(count));
-  };
+/// The flags that would make the run longer, and those that would give it more chains.
+std::pair<std::string, std::string> remedies_of(const json& settings) {
   static const std::set<std::string> kOfSteps = {"linear", "sigmoidal", "geometric", "exponential"};
+  const auto more = [&](const std::string& flag) {
+    const auto count = json_field<int64_t>(settings, flag, kRun);
+    if (count < 1 || count > kMostCount)
+      throw data_error(std::string(kRun) + ": '" + flag + "' is " + std::to_string(count));
+    return "--" + flag + " " + std::to_string(kLonger * count);
+  };
   const auto schedule = json_field<std::string>(settings, "schedule", kRun);
-  const bool has_steps = kOfSteps.count(schedule.substr(0, schedule.find(':'))) > 0;
-  const std::string steps = "--steps " + std::to_string(kLonger * count_of("steps"));
-  const std::string chains = "--chains " + std::to_string(kLonger * count_of("chains"));
-  if (!json_field<json>(settings, "budget", kRun).is_null()) {
-    const double budget = kLonger * json_field<double>(settings, "budget", kRun);
-    return {"--budget " + shortest(budget), "--budget " + shortest(budget)};
-  }
-  return {has_steps ? steps : "a finer --schedule than " + schedule, chains};
+  std::string longer = more("steps"), chains = more("chains");
+  if (kOfSteps.count(schedule.substr(0, schedule.find(':'))) == 0)
+    longer = "a finer --schedule than " + schedule;
+  if (!json_field<json>(settings, "budget", kRun).is_null())
+    longer = chains =
+        "--budget " + shortest(kLonger * json_field<double>(settings, "budget", kRun));
+  return {longer, chains};
 }
 
 /// Adds the findings on one method.
@@ -159,15 +155,16 @@ int diagnose_evaluation(const CommandLine& cli) {
   refuse_flags_of_runs(cli, "diagnose", {});
   if (cli.operands().size() != 2)
     throw argument_error("diagnose takes one result folder: eval-loglik diagnose DIR");
-  const WholeEvaluation whole = read_whole_evaluation(cli.operands()[1]);
+  const StoredEvaluation whole = read_whole_evaluation(cli.operands()[1]);
   const json found = diagnose(whole.results, whole.run);
-  if (print_for_programs({{"program", "eval-loglik diagnose"}, {"results", found}},
-                         parse_format(cli.text("format"))))
-    return found.empty() ? 0 : 1;
-  for (const json& finding : found)
-    std::cout << wrapped(sentence_of(finding), stdout_width()) << "\n";
-  if (found.empty()) std::cout << "Nothing is wrong that chains can tell.\n";
-  std::cout << std::flush;
+  RunReport report;
+  report.summary = {{"program", "eval-loglik diagnose"}, {"results", found}};
+  report.text = [&](int width) {
+    std::string text = found.empty() ? "Nothing is wrong that chains can tell.\n" : "";
+    for (const json& finding : found) text += wrapped(sentence_of(finding), width) + "\n";
+    return text;
+  };
+  print(report, "", parse_format(cli.text("format")), stdout_width());
   return found.empty() ? 0 : 1;
 }
 

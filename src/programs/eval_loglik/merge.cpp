@@ -37,24 +37,22 @@ int merge_evaluations(const CommandLine& cli) {
       throw data_error(folder + ": holds results of another run than " + folders.front() +
                        " (compare their run.json); only shards of one run can be merged, and those "
                        "of one build unless --accept-other-version is given");
-    for (auto& [chunk, result] : part.found.chunks)
-      if (!whole->found.chunks.emplace(chunk, std::move(result)).second)
+    for (auto& [chunk, result] : part.results.chunks)
+      if (!whole->results.chunks.emplace(chunk, std::move(result)).second)
         throw data_error(folder + ": chunk " + std::to_string(chunk) +
                          " is in an earlier folder too; give each shard once");
     if (part.is_tuned) {
-      whole->found.state = part.found.state;
+      whole->results.state = part.results.state;
       whole->is_tuned = true;
     }
   }
-  json run = whole->run;
-  EvalResults results = whole_results(*std::move(whole), folders.front(),
-                                      "is in none of the folders; finish its shard first");
-  json summary = run;
+  check_whole(*whole, folders.front(), "is in none of the folders; finish its shard first");
+  json summary = whole->run;
   summary["crais"] = crais_version();
   summary["libtorch"] = libtorch_version();
   summary["merged_from"] = folders;
-  RunReport report = report_of(std::move(results), std::move(summary));
-  report.run = std::move(run);
+  RunReport report = report_of(std::move(whole->results), std::move(summary));
+  report.run = std::move(whole->run);
   save(report, out, {.overwrite = cli.flag("overwrite")});
   print(report, out, parse_format(cli.text("format")), stdout_width());
   return 0;

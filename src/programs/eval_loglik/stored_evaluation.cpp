@@ -56,50 +56,46 @@ StoredEvaluation read_evaluation(const fs::path& folder) {
   StoredEvaluation stored;
   stored.run = store.run();
   check_is_evaluation(stored.run, folder);
-  stored.shape = shape_of(stored.run, (folder / "run.json").string());
-  stored.found.chunks = store.read_chunks(stored.shape);
+  const std::string source = (folder / "run.json").string();
+  stored.shape = shape_of(stored.run, source);
+  const json images = json_field<json>(stored.run, "images", source);
+  stored.results.num_pixels = json_field<int64_t>(images, "values", source);
+  const json settings = json_field<json>(stored.run, "settings", source);
+  if (settings.value("error", json()).is_number())
+    stored.results.error = json_field<double>(settings, "error", source);
+  stored.results.bits_offset = json_field<double>(images, "bits_offset", source);
+  if (stored.results.num_pixels < 1)
+    throw data_error(source + ": images of " + std::to_string(stored.results.num_pixels) +
+                     " values");
+  stored.results.chunks = store.read_chunks(stored.shape);
   std::error_code ignored;
-  if (stored.found.chunks.empty() && fs::exists(folder / "summary.json", ignored))
+  if (stored.results.chunks.empty() && fs::exists(folder / "summary.json", ignored))
     throw data_error((folder / "chunks").string() +
                      ": holds no chunk, though the run was finished: was it moved or deleted?");
   if (auto state = store.read_state()) {
-    stored.found.state = *std::move(state);
+    stored.results.state = *std::move(state);
     stored.is_tuned = true;
   }
   return stored;
 }
 
-EvalResults whole_results(StoredEvaluation evaluation, const std::string& folder,
-                          const std::string& advice) {
+void check_whole(StoredEvaluation& evaluation, const std::string& folder,
+                 const std::string& advice) {
   if (!evaluation.is_tuned)
     throw data_error(folder + ": holds no plan.json, which a run writes before its first chunk");
   const int64_t count = evaluation.shape.chunks.count();
   for (int64_t c = 0; c < count; ++c)
-    if (evaluation.found.chunks.count(c) == 0)
+    if (evaluation.results.chunks.count(c) == 0)
       throw data_error("chunk " + std::to_string(c) + " of " + std::to_string(count) + " " +
                        advice);
-  const std::string source = folder + "/run.json";
-  const json images = json_field<json>(evaluation.run, "images", source);
-  EvalResults results;
-  results.num_pixels = json_field<int64_t>(images, "values", source);
-  const json settings = json_field<json>(evaluation.run, "settings", source);
-  if (settings.value("error", json()).is_number())
-    results.error = json_field<double>(settings, "error", source);
-  results.bits_offset = json_field<double>(images, "bits_offset", source);
-  if (results.num_pixels < 1)
-    throw data_error(source + ": images of " + std::to_string(results.num_pixels) + " values");
-  separate_control(evaluation.shape.chunks, evaluation.found);
-  static_cast<RunResults&>(results) = std::move(evaluation.found);
-  return results;
+  separate_control(evaluation.shape.chunks, evaluation.results);
 }
 
-WholeEvaluation read_whole_evaluation(const std::string& folder) {
+StoredEvaluation read_whole_evaluation(const std::string& folder) {
   StoredEvaluation evaluation = read_evaluation(folder);
-  nlohmann::json run = evaluation.run;
-  return {std::move(run),
-          whole_results(std::move(evaluation), folder,
-                        "is not in " + folder +
-                            ": finish the run with --resume, or merge its shards, first")};
+  check_whole(evaluation, folder,
+              "is not in " + folder + ": finish the run with --resume, or merge its shards, first");
+  return evaluation;
 }
 
 }  // namespace crais

@@ -19,7 +19,7 @@ namespace crais {
 struct StoredEvaluation {
   nlohmann::json run;  // run.json
   RunShape shape;
-  RunResults found;
+  EvalResults results;
   bool is_tuned = false;  // the folder has a plan.json
 };
 
@@ -32,16 +32,12 @@ void refuse_flags_of_runs(const CommandLine& cli, const std::string& command,
 /// is of estimate-logz.
 StoredEvaluation read_evaluation(const std::filesystem::path& folder);
 
-/// The results of a complete run. Throws Error kData that names a missing plan, or the first
-/// missing chunk followed by `advice`.
-EvalResults whole_results(StoredEvaluation evaluation, const std::string& folder,
-                          const std::string& advice);
+/// Throws Error kData that names a missing plan, or the first missing chunk followed by `advice`.
+/// Separates the chunks of the control.
+void check_whole(StoredEvaluation& evaluation, const std::string& folder,
+                 const std::string& advice);
 
-struct WholeEvaluation {
-  nlohmann::json run;  // run.json
-  EvalResults results;
-};
-/// Reads a complete run. Throws Error as read_evaluation and whole_results do.
-WholeEvaluation read_whole_evaluation(const std::string& folder);
+/// Reads a complete run. Throws Error as read_evaluation and check_whole do.
+StoredEvaluation read_whole_evaluation(const std::string& folder);
 
 }  // namespace crais
