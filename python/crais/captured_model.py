@@ -153,7 +153,7 @@ class CapturedModel:
             functions["encode"] = self.encode
         if self.likelihood is None:
             return functions
-        if not isinstance(self.likelihood, Distribution):
+        if self.likelihood.has("fisher"):
             functions["output"] = self.output
         if not isinstance(self.prior, StandardNormal):
             functions["prior"] = self.prior_value
@@ -206,6 +206,10 @@ class CapturedModel:
         if self._data is not None:
             return self._data[torch.arange(rows) % len(self._data)].to(self.device)
         x = torch.rand(rows, *self.shape, dtype=torch.float32).to(self.device)
+        if isinstance(self.likelihood, Distribution):  # whose support may be no box
+            with contextlib.suppress(NotImplementedError), torch.no_grad(), OwnNumbers(rows):
+                output = self.decoder(self.draw_z(rows), *self.draw_y(rows))
+                return self.likelihood.draw(output, x.shape).float()
         if self.likelihood is None or self.likelihood.step is None:
             return x
         low, high, step = self.likelihood.low, self.likelihood.high, self.likelihood.step
@@ -216,6 +220,8 @@ class CapturedModel:
     def draw(self, rows: int) -> tuple[Tensor, ...] | None:
         """Latents, data that the model makes, and their labels; None if it has no way."""
         if self.likelihood is None or not _works(lambda: self.prior.draw(1, self.latent)):
+            return None
+        if self.likelihood.uniforms is None and not self.likelihood.has("draw"):
             return None
         with torch.no_grad():
             z, y = self.prior.draw(rows, self.latent).to(self.device), self.draw_y(rows)
@@ -268,7 +274,7 @@ class CapturedModel:
 
     def _check_output(self) -> None:
         """The decoder's output is what its likelihood takes it for: logits, a log sd."""
-        if self.likelihood is None or not self.likelihood.is_checked:
+        if self.likelihood is None or not self.likelihood.has("check"):
             return
         with torch.no_grad():
             output = self.decoder(self.draw_z(_OUTPUT_ROWS), *self.draw_y(_OUTPUT_ROWS))

@@ -48,8 +48,9 @@ HALF = STEP / 2
 class Likelihood(nn.Module):
     """The base class of p(x | output), rows of a batch independent. Derive your own from it.
 
-    x is [B, *shape]; output is what the decoder returns, a tensor or a tuple of tensors. Export
-    compiles `log_prob`, `fisher` and `sample`, so they may use tensor operations only.
+    x is [B, *shape]; output is what the decoder returns, a tensor or a tuple of tensors. `log_prob`
+    alone must be there. Export compiles it, `fisher` and `sample`, so they may use tensor operations
+    only.
     """
 
     low: float = -math.inf  # the support of x, both ends included
@@ -57,7 +58,7 @@ class Likelihood(nn.Module):
     step: float | None = None  # x - low are multiples of it; None: x is continuous
     levels: int | None = None  # that x has, where p is a mass function: 256 of 8-bit x = k / 255
     uniforms: int | None = None  # that `sample` takes for an element of x; None: only `draw`
-    is_checked = False  # whether `check` looks at what the decoder returns
+    name: str = ""  # in JSON; that of the class where there is none
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
         """Returns log p(x | output) [B], nats, summed over all elements of x."""
@@ -66,8 +67,9 @@ class Likelihood(nn.Module):
     def fisher(self, output: Output) -> Output:
         """Returns the diagonal of the Fisher information about the output, with its structure.
 
-        Bases use it as the curvature of the likelihood. A likelihood without a closed form returns
-        another non-negative curvature, and its docstring says which.
+        Bases use it as the curvature of the likelihood; without it they take gradients, at D
+        evaluations. A likelihood without a closed form returns another non-negative curvature, and
+        its docstring says which.
         """
         raise NotImplementedError
 
@@ -76,12 +78,17 @@ class Likelihood(nn.Module):
         raise NotImplementedError
 
     def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
-        """Draws x of shape x_shape = [B, *shape] with PyTorch's global generator."""
+        """Draws x of shape x_shape = [B, *shape] by `sample`, from PyTorch's generator or the one
+        that crais has in its place."""
         if self.uniforms is None:
-            raise NotImplementedError(f"{type(self).__name__} has neither `sample` nor `draw`")
+            raise NotImplementedError
         like = output if isinstance(output, Tensor) else output[0]
         u = torch.rand(x_shape[0], self.uniforms, *x_shape[1:], dtype=like.dtype)
         return self.sample(output, u.to(like.device))
+
+    def has(self, method: str) -> bool:
+        """Whether a class has brought a method of its own."""
+        return getattr(type(self), method) is not getattr(Likelihood, method)
 
     def check(self, output: Output) -> str | None:
         """Raises UsageError where the output is not what the likelihood takes it for; else returns
@@ -90,47 +97,69 @@ class Likelihood(nn.Module):
 
     def spec(self) -> dict[str, Any]:
         """Returns the likelihood's name and its numbers, for JSON."""
-        return {"name": type(self).__name__}
+        return {"name": self.name or type(self).__name__}
 
 
-class _OfLogits(Likelihood):
+class _Elementwise(Likelihood):
+    """Elements of x are independent given the output.
+
+    It has a tensor, or several as a tuple or side by side along dimension 1, with an entry for each
+    of x. `parts` are what the other functions take, each [B, *shape] or broadcast to it.
+    """
+
+    element: Callable[..., Tensor]  # (x, *parts) -> log p of every element of x
+    information: Callable[..., tuple[Tensor, ...]]  # parts -> the Fisher information about each
+    quantile: Callable[..., Tensor]  # (u [B, uniforms, *shape], *parts) -> x
+
+    def parts(self, output: Output) -> tuple[Tensor, ...]:
+        return (_only(output),)
+
+    def slopes(self, output: Output) -> tuple[Tensor | float, ...]:
+        """The squared slope of each part that is in the output, as a function of it."""
+        return (1.0,) if isinstance(output, Tensor) else (1.0,) * len(output)
+
+    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+        parts = self.parts(output)
+        check_rows(x, parts[0].shape[1:])
+        return _total(self.element(x, *parts))
+
+    def fisher(self, output: Output) -> Output:
+        parts = self.parts(output)
+        about = tuple(
+            (one * slope).expand_as(parts[0])
+            for one, slope in zip(self.information(*parts), self.slopes(output))
+        )
+        return torch.cat(about, 1) if isinstance(output, Tensor) else about
+
+    def sample(self, output: Output, u: Tensor) -> Tensor:
+        return self.quantile(u, *self.parts(output))
+
+
+class _OfLogits(_Elementwise):
     """x in [0, 1] whose output holds logits, or with `probs` what a sigmoid makes of them.
 
     probs=None stands for logits, and an output that lies in [0, 1] all through is then refused as
     probabilities by mistake. probs=False says that these are logits all the same.
     """
 
-    low, high, uniforms, is_checked = 0.0, 1.0, 1, True
-    name: str
+    low, high, uniforms = 0.0, 1.0, 1
 
     def __init__(self, probs: bool | None = None) -> None:
         super().__init__()
         self.probs = probs
 
-    def element(self, x: Tensor, logits: Tensor) -> Tensor:
-        """log p of every element of x."""
-        raise NotImplementedError
-
-    def information(self, logits: Tensor) -> Tensor:
-        """The Fisher information about a logit."""
-        raise NotImplementedError
-
-    def quantile(self, logits: Tensor, u: Tensor) -> Tensor:
-        """x as a function of u."""
-        raise NotImplementedError
-
-    def log_prob(self, x: Tensor, output: Output) -> Tensor:
-        return _total(self.element(x, self._logits(_like_x(output, x))))
-
-    def fisher(self, output: Output) -> Output:
-        about_logits = self.information(self._logits(_only(output)))
+    def parts(self, output: Output) -> tuple[Tensor, ...]:
+        """Logits, finite where a sigmoid was rounded to 0 or 1."""
+        output = _only(output)
         if not self.probs:
-            return about_logits
-        p = _open(_only(output))
-        return about_logits * (p * (1 - p)).pow(-2)
+            return (output,)
+        numbers = torch.finfo(output.dtype)
+        below_one = output.clamp(max=1 - numbers.eps / 2)
+        return (output.clamp(min=numbers.tiny).log() - torch.log1p(-below_one),)
 
-    def sample(self, output: Output, u: Tensor) -> Tensor:
-        return self.quantile(self._logits(_only(output)), u[:, 0])
+    def slopes(self, output: Output) -> tuple[Tensor | float, ...]:
+        p = _open(_only(output))
+        return ((p * (1 - p)).pow(-2) if self.probs else 1.0,)
 
     def check(self, output: Output) -> str | None:
         output, kind = _only(output), type(self).__name__
@@ -151,15 +180,7 @@ class _OfLogits(Likelihood):
         return None
 
     def spec(self) -> dict[str, Any]:
-        return {"name": self.name} | ({"probs": True} if self.probs else {})
-
-    def _logits(self, output: Tensor) -> Tensor:
-        """Finite where a sigmoid was rounded to 0 or 1."""
-        if not self.probs:
-            return output
-        numbers = torch.finfo(output.dtype)
-        below_one = output.clamp(max=1 - numbers.eps / 2)
-        return output.clamp(min=numbers.tiny).log() - torch.log1p(-below_one)
+        return super().spec() | ({"probs": True} if self.probs else {})
 
 
 class Bernoulli(_OfLogits):
@@ -171,17 +192,16 @@ class Bernoulli(_OfLogits):
     Grey values have no probability under it: see ContinuousBernoulli.
     """
 
-    name = "bernoulli"
-    step = 1.0
+    name, step = "bernoulli", 1.0
 
     def element(self, x: Tensor, logits: Tensor) -> Tensor:
         return x * logits - F.softplus(logits)
 
-    def information(self, logits: Tensor) -> Tensor:
-        return torch.sigmoid(logits) * torch.sigmoid(-logits)
+    def information(self, logits: Tensor) -> tuple[Tensor, ...]:
+        return (torch.sigmoid(logits) * torch.sigmoid(-logits),)
 
-    def quantile(self, logits: Tensor, u: Tensor) -> Tensor:
-        return (u < torch.sigmoid(logits)).to(logits.dtype)
+    def quantile(self, u: Tensor, logits: Tensor) -> Tensor:
+        return (u[:, 0] < torch.sigmoid(logits)).to(logits.dtype)
 
 
 class ContinuousBernoulli(_OfLogits):
@@ -196,14 +216,15 @@ class ContinuousBernoulli(_OfLogits):
     def element(self, x: Tensor, logits: Tensor) -> Tensor:
         return (x - 0.5) * logits - _log_sinhc(0.5 * logits)
 
-    def information(self, logits: Tensor) -> Tensor:
+    def information(self, logits: Tensor) -> tuple[Tensor, ...]:
         square = logits.square()
         near = 1 / 12 - square / 240 + square.square() / 6048 - square * square.square() / 172800
         small = square < 0.5
         safe = torch.where(small, 1.0, logits)
-        return torch.where(small, near, safe.pow(-2) - 0.25 * torch.sinh(0.5 * safe).pow(-2))
+        return (torch.where(small, near, safe.pow(-2) - 0.25 * torch.sinh(0.5 * safe).pow(-2)),)
 
-    def quantile(self, logits: Tensor, u: Tensor) -> Tensor:
+    def quantile(self, u: Tensor, logits: Tensor) -> Tensor:
+        u = u[:, 0]
         small = logits.abs() < 1e-3
         steep = -torch.where(small, 1.0, logits.abs())
         mirrored = torch.where(logits > 0, 1 - u, u)
@@ -212,7 +233,7 @@ class ContinuousBernoulli(_OfLogits):
         return torch.where(small, u + 0.5 * logits * u * (1 - u), x).clamp(0, 1)
 
 
-class LocationScale(Likelihood):
+class LocationScale(_Elementwise):
     """x = location + scale * noise.
 
     scale   a number or a tensor that broadcasts to x: the output is the location. A name, one of
@@ -223,9 +244,8 @@ class LocationScale(Likelihood):
     """
 
     uniforms = 1
-    name: str
-    information: tuple[float, float]  # about location and log scale, where the scale is 1
     default: float | None = 1.0
+    of_standard: tuple[float, float]  # information about location and log scale, where that is 0
     choices: tuple[str, ...] = ("scale", "log_scale")
     names: Container[str] = choices  # by which a mapping may call what gives the scale
 
@@ -240,10 +260,6 @@ class LocationScale(Likelihood):
         elif scale is not None:
             self.log_scale = _log_parameter(scale, learn)
 
-    @property
-    def is_checked(self) -> bool:  # type: ignore[override]
-        return self.given is not None
-
     def take(self, name: str) -> None:
         """The decoder's second tensor is what `name` says."""
         if name not in self.names:
@@ -254,39 +270,7 @@ class LocationScale(Likelihood):
         """How to say what the decoder's second tensor is."""
         return f"a number, or a name: scale={' or '.join(map(repr, self.choices))}"
 
-    def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
-        """log p of every element of x."""
-        raise NotImplementedError
-
-    def noise(self, u: Tensor) -> Tensor:
-        """The noise as a function of u [B, uniforms, *shape]."""
-        raise NotImplementedError
-
-    def log_prob(self, x: Tensor, output: Output) -> Tensor:
-        loc, log_scale = self._parts(output)
-        return _total(self.element(x, _like_x(loc, x), log_scale))
-
-    def fisher(self, output: Output) -> Output:
-        loc, log_scale = self._parts(output)
-        about_loc, about_scale = self._information(loc, log_scale)
-        if self.given is None:
-            return about_loc.expand_as(loc)
-        about_scale = about_scale * _LOG_SCALES[SPREADS[self.given]][1](_halves(output)[1])
-        if isinstance(output, Tensor):
-            return torch.cat([about_loc, about_scale], 1)
-        return about_loc, about_scale
-
-    def sample(self, output: Output, u: Tensor) -> Tensor:
-        loc, log_scale = self._parts(output)
-        return loc + log_scale.exp() * self.noise(u)
-
-    def spec(self) -> dict[str, Any]:
-        scale: float | str = "decoder"
-        if self.log_scale is not None:
-            scale = float(self.log_scale.exp()) if self.log_scale.numel() == 1 else "elementwise"
-        return {"name": self.name, "scale": scale}
-
-    def _parts(self, output: Output) -> tuple[Tensor, Tensor]:
+    def parts(self, output: Output) -> tuple[Tensor, ...]:
         if self.log_scale is not None:
             return _only(output), self.log_scale
         if self.given is None:
@@ -294,31 +278,67 @@ class LocationScale(Likelihood):
         loc, spread = _halves(output)
         return loc, _LOG_SCALES[SPREADS[self.given]][0](spread)
 
+    def information(self, loc: Tensor, log_scale: Tensor) -> tuple[Tensor, ...]:
+        about_loc, about_scale = self.of_standard
+        return about_loc * torch.exp(-2 * log_scale), torch.full_like(log_scale, about_scale)
+
+    def slopes(self, output: Output) -> tuple[Tensor | float, ...]:
+        if self.given is None:
+            return (1.0,)
+        return 1.0, _LOG_SCALES[SPREADS[self.given]][1](_halves(output)[1])
+
+    def noise(self, u: Tensor) -> Tensor:
+        """The noise as a function of u [B, uniforms, *shape]."""
+        raise NotImplementedError
+
+    def quantile(self, u: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
+        return loc + log_scale.exp() * self.noise(u)
+
     def check(self, output: Output) -> str | None:
         """A scale that is none, or a large one, is another of the names."""
         if self.given is None:
             return None
-        spread = _halves(output)[1]
-        low, high = float(spread.min()), float(spread.max())
-        is_log = SPREADS[self.given].startswith("log")
-        if not is_log and low <= 0:
+        spread, log_scale = _halves(output)[1], self.parts(output)[1]
+        if not bool((spread > 0).all()) and not SPREADS[self.given].startswith("log"):
             raise UsageError(
-                f"the decoder's {self.given!r} is {low:.4g} at least, and must be positive: if it "
-                f"is a logarithm, say so: {self.said()}"
+                f"the decoder's {self.given!r} is {float(spread.min()):.4g} at least, and must be "
+                f"positive: if it is a logarithm, say so: {self.said()}"
             )
-        if is_log and float(_LOG_SCALES[SPREADS[self.given]][0](spread).max()) > _LARGEST_LOG_SCALE:
+        if SPREADS[self.given].startswith("log") and float(log_scale.max()) > _LARGEST_LOG_SCALE:
             raise UsageError(
-                f"the decoder's {self.given!r} is {high:.4g} at most, which no logarithm of a "
-                f"scale is: {self.said()}"
+                f"the decoder's {self.given!r} is {float(spread.max()):.4g} at most, which no "
+                f"logarithm of a scale is: {self.said()}"
             )
         return None
 
-    def _information(self, loc: Tensor, log_scale: Tensor) -> tuple[Tensor, Tensor]:
-        about_loc, about_scale = self.information
-        return about_loc * torch.exp(-2 * log_scale), torch.full_like(log_scale, about_scale)
+    def spec(self) -> dict[str, Any]:
+        scale: float | str = "decoder"
+        if self.log_scale is not None:
+            scale = float(self.log_scale.exp()) if self.log_scale.numel() == 1 else "elementwise"
+        return super().spec() | {"scale": scale}
 
 
-class Gaussian(LocationScale):
+class _Normal(LocationScale):
+    of_standard = (1.0, 2.0)
+    choices, names = ("sd", "log_sd", "log_var"), SPREADS
+
+    def __init__(
+        self,
+        sd: float | Tensor | str | None = None,
+        learn: bool = False,
+        *,
+        scale: str | None = None,
+        **domain: Any,
+    ) -> None:
+        if sd is not None and scale is not None:
+            raise UsageError("give sd, a number, or scale, what the decoder's second tensor is")
+        super().__init__(scale if sd is None else sd, learn, **domain)
+
+    def noise(self, u: Tensor) -> Tensor:
+        return math.sqrt(2) * torch.erfinv(2 * _open(u[:, 0]) - 1)
+
+
+class Gaussian(_Normal):
     """Normal noise around the output, which is the mean [B, *shape].
 
     sd      the standard deviation, in the units of x: a number or a tensor that broadcasts to x.
@@ -329,25 +349,10 @@ class Gaussian(LocationScale):
     """
 
     name = "gaussian"
-    information = (1.0, 2.0)
-    choices = ("sd", "log_sd", "log_var")
-    names = SPREADS
-
-    def __init__(
-        self,
-        sd: float | Tensor | str | None = None,
-        learn: bool = False,
-        *,
-        scale: str | None = None,
-    ) -> None:
-        super().__init__(_one(sd, scale), learn)
 
     def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
         r = (x - loc) * torch.exp(-log_scale)
         return -0.5 * r.square() - log_scale - 0.5 * math.log(2 * math.pi)
-
-    def noise(self, u: Tensor) -> Tensor:
-        return _probit(u[:, 0])
 
 
 class Laplace(LocationScale):
@@ -358,7 +363,7 @@ class Laplace(LocationScale):
     """
 
     name = "laplace"
-    information = (1.0, 1.0)
+    of_standard = (1.0, 1.0)
 
     def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
         return -(x - loc).abs() * torch.exp(-log_scale) - log_scale - math.log(2)
@@ -382,7 +387,7 @@ class StudentT(LocationScale):
     ) -> None:
         super().__init__(scale, learn)
         self.df = float(df)
-        self.information = ((df + 1) / (df + 3), 2 * df / (df + 3))
+        self.of_standard = ((df + 1) / (df + 3), 2 * df / (df + 3))
 
     def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
         df = self.df
@@ -396,7 +401,7 @@ class StudentT(LocationScale):
         return square.sqrt() * torch.cos(2 * math.pi * u[:, 1])
 
     def spec(self) -> dict[str, Any]:
-        return {**super().spec(), "df": self.df}
+        return super().spec() | {"df": self.df}
 
 
 class _Discretized(LocationScale):
@@ -409,7 +414,6 @@ class _Discretized(LocationScale):
     """
 
     low, high, step, levels, default = 0.0, 1.0, STEP, LEVELS, None
-    is_checked = True  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -419,33 +423,31 @@ class _Discretized(LocationScale):
         domain: Domain | None = None,
     ) -> None:
         super().__init__(scale, learn)
-        self.domain = _checked_domain(domain)
+        if domain is not None and not domain[0] < domain[1]:
+            raise UsageError(f"domain is (low, high), the means of black and white, not {domain}")
+        self.domain = domain
+        self.width = domain[1] - domain[0] if domain is not None else 1.0
 
-    def sample(self, output: Output, u: Tensor) -> Tensor:
-        return _round(super().sample(output, u))
+    def parts(self, output: Output) -> tuple[Tensor, ...]:
+        """In the units of x."""
+        loc, log_scale = super().parts(output)
+        if self.domain is None:
+            return loc, log_scale
+        return (loc - self.domain[0]) / self.width, log_scale - math.log(self.width)
 
-    def check(self, output: Output) -> str | None:
-        super().check(output)
-        return _check_means(self, self._parts(output)[0])
+    def slopes(self, output: Output) -> tuple[Tensor | float, ...]:
+        return self.width**-2, *super().slopes(output)[1:]
 
-    def spec(self) -> dict[str, Any]:
-        return super().spec() | _said(self.domain)
+    def quantile(self, u: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
+        x = super().quantile(u, loc, log_scale)
+        return torch.round(x.clamp(0, 1) * (LEVELS - 1)) / (LEVELS - 1)
 
-    def _parts(self, output: Output) -> tuple[Tensor, Tensor]:
-        return _in_unit(self.domain, *super()._parts(output))
-
-    def _information(self, loc: Tensor, log_scale: Tensor) -> tuple[Tensor, Tensor]:
-        about_loc, about_scale = self.information
+    def information(self, loc: Tensor, log_scale: Tensor) -> tuple[Tensor, ...]:
+        about_loc, about_scale = self.of_standard
         scale = torch.exp(2 * log_scale)
         blurred = scale + about_loc * STEP**2 / 12
-        narrow = (scale / blurred).square()
-        low = (HALF - loc) * torch.rsqrt(blurred)  # the edges, in units of the noise
-        high = (1 - HALF - loc) * torch.rsqrt(blurred)
-        of_loc, of_scale = self.kept(low, high)
-        about_loc = about_loc / blurred * of_loc
-        if self.domain is not None:
-            about_loc = about_loc / _width(self.domain) ** 2
-        return about_loc, about_scale * narrow * of_scale
+        of_loc, of_scale = self.kept(*_edges(loc, blurred))
+        return about_loc / blurred * of_loc, about_scale * (scale / blurred).square() * of_scale
 
     @staticmethod
     def kept(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
@@ -453,8 +455,36 @@ class _Discretized(LocationScale):
         what lies below `low` or above `high` is known only to be there."""
         raise NotImplementedError
 
+    def check(self, output: Output) -> str | None:
+        super().check(output)
+        return self.check_means(self.parts(output)[0])
 
-class DiscretizedGaussian(_Discretized):
+    def check_means(self, means: Tensor) -> str | None:
+        """Most of them, in the units of x, lie in [0, 1]: else they have other units."""
+        share = float(((means < -HALF) | (means > 1 + HALF)).float().mean())
+        if share <= _MOST_OUTSIDE:
+            return None
+        low, high = self.domain or (0, 1)
+        means = low + self.width * means
+        found = (
+            f"{share:.0%} of the decoder's means lie outside [{low:g}, {high:g}], from "
+            f"{float(means.min()):.4g} to {float(means.max()):.4g}"
+        )
+        if self.domain is None:
+            raise UsageError(
+                f"{found}: say domain=(-1, 1) if they are of pixels in [-1, 1], domain=(0, 1) if "
+                "they are meant so"
+            )
+        return f"{found}, their domain"
+
+    def spec(self) -> dict[str, Any]:
+        return super().spec() | self.said_domain()
+
+    def said_domain(self) -> dict[str, Any]:
+        return {} if self.domain is None else {"domain": list(self.domain)}
+
+
+class DiscretizedGaussian(_Normal, _Discretized):
     """Mass function of 8-bit values k / 255 under normal noise; the output is the mean.
 
     `sd`, `learn` and `scale` are as in `Gaussian`; one of `sd` and `scale` must be there. x lies in
@@ -463,18 +493,6 @@ class DiscretizedGaussian(_Discretized):
     """
 
     name = "discretized-gaussian"
-    information = (1.0, 2.0)
-    choices, names = Gaussian.choices, Gaussian.names
-
-    def __init__(
-        self,
-        sd: float | Tensor | str | None = None,
-        learn: bool = False,
-        *,
-        scale: str | None = None,
-        domain: Domain | None = None,
-    ) -> None:
-        super().__init__(_one(sd, scale), learn, domain=domain)
 
     def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
         first, last = x < HALF, x > 1 - HALF
@@ -489,18 +507,16 @@ class DiscretizedGaussian(_Discretized):
 
     @staticmethod
     def kept(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-        below, above = torch.special.ndtr(low), torch.special.ndtr(-high)
+        below, above, tiny = torch.special.ndtr(low), torch.special.ndtr(-high), 1e-30
+        at_low, at_high = (torch.exp(-0.5 * t.square()) / math.sqrt(2 * math.pi) for t in (low, high))
         middle = (1 - below - above).clamp(min=0)
-        slopes = high * _normal(high) - low * _normal(low)
-        cubes = high**3 * _normal(high) - low**3 * _normal(low)
-        left = _normal(low).square() / torch.special.ndtr(low).clamp(min=_TINY)
-        right = _normal(high).square() / torch.special.ndtr(-high).clamp(min=_TINY)
-        of_loc = (middle - slopes).clamp(min=0) + left + right
+        slopes = high * at_high - low * at_low
+        cubes = high**3 * at_high - low**3 * at_low
+        left = at_low.square() / below.clamp(min=tiny)
+        right = at_high.square() / above.clamp(min=tiny)
         tails = low.square() * left + high.square() * right
-        return of_loc, (middle + 0.5 * (tails - cubes - slopes)).clamp(min=0)
-
-    def noise(self, u: Tensor) -> Tensor:
-        return _probit(u[:, 0])
+        of_scale = (middle + 0.5 * (tails - cubes - slopes)).clamp(min=0)
+        return (middle - slopes).clamp(min=0) + left + right, of_scale
 
 
 class DiscretizedLogistic(_Discretized):
@@ -511,10 +527,9 @@ class DiscretizedLogistic(_Discretized):
     """
 
     name = "discretized-logistic"
-    information = (1 / 3, (3 + math.pi**2) / 9)
+    of_standard = (1 / 3, (3 + math.pi**2) / 9)
 
-    @staticmethod
-    def element(x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
+    def element(self, x: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
         """Log mass of the bin around x: b - a is its width in sigmoid(b) - sigmoid(a) =
         sigmoid(b) sigmoid(-a) (1 - e^(a - b)).
         """
@@ -535,7 +550,7 @@ class DiscretizedLogistic(_Discretized):
         below, above = torch.sigmoid(low), torch.sigmoid(-high)
         left, right = below * torch.sigmoid(-low).square(), above * torch.sigmoid(high).square()
         of_loc = ((1 - 2 * above) ** 3 - (2 * below - 1) ** 3) / 2 + 3 * (left + right)
-        whole = (3 + math.pi**2) / 9
+        whole = DiscretizedLogistic.of_standard[1]
         tails = (low.square() * left + high.square() * right) / whole
         middle = (1 - below - above).clamp(min=0)
         outside = F.relu(low) + F.relu(-high)
@@ -555,55 +570,49 @@ class DiscretizedLogisticMixture(Likelihood):
     the bins' width: those of x together with its component.
     """
 
+    name = "discretized-logistic-mixture"
     low, high, step, levels, uniforms = 0.0, 1.0, STEP, LEVELS, 2
-    is_checked = True
 
     def __init__(self, components: int, *, domain: Domain | None = None) -> None:
         super().__init__()
-        self.components, self.domain = components, _checked_domain(domain)
+        self.components, self.kind = components, DiscretizedLogistic("log_scale", domain=domain)
 
-    def log_prob(self, x: Tensor, output: Output) -> Tensor:
-        logits, means, log_scales = self._parts(output)
-        _check(x, means.shape[2:])
-        bins = DiscretizedLogistic.element(x.unsqueeze(1), means, log_scales)
-        return _total(torch.logsumexp(F.log_softmax(logits, 1) + bins, 1))
-
-    def fisher(self, output: Output) -> Output:
-        logits, means, log_scales = self._parts(output)
-        weights = torch.softmax(logits, 1)
-        blurred = torch.exp(2 * log_scales) + STEP**2 / 36
-        of_mean, of_scale = DiscretizedLogistic.kept(
-            (HALF - means) * torch.rsqrt(blurred), (1 - HALF - means) * torch.rsqrt(blurred)
-        )
-        about_mean = weights / (3 * blurred) * of_mean
-        if self.domain is not None:
-            about_mean = about_mean / _width(self.domain) ** 2
-        about_scale = weights * (3 + math.pi**2) / 9 * of_scale
-        stacked = torch.stack([weights * (1 - weights), about_mean, about_scale], 1)
-        return stacked.reshape(_only(output).shape)
-
-    def sample(self, output: Output, u: Tensor) -> Tensor:
-        logits, means, log_scales = self._parts(output)
-        index = _index(torch.softmax(logits, 1), u[:, 0])
-        mean = means.gather(1, index).squeeze(1)
-        scale = log_scales.gather(1, index).squeeze(1).exp()
-        return _round(mean + scale * torch.logit(_open(u[:, 1])))
-
-    def spec(self) -> dict[str, Any]:
-        name = {"name": "discretized-logistic-mixture", "components": self.components}
-        return name | _said(self.domain)
-
-    def check(self, output: Output) -> str | None:
-        logits, means, _ = self._parts(output)
-        return _check_means(self, means, torch.softmax(logits, 1))
-
-    def _parts(self, output: Output) -> tuple[Tensor, ...]:
+    def parts(self, output: Output) -> tuple[Tensor, ...]:
         """Logits, means and log-scales, each [B, components, C, *rest]."""
         output = _only(output)
         channels = output.shape[1] // (3 * self.components)
         shape = (output.shape[0], 3, self.components, channels, *output.shape[2:])
         logits, means, log_scales = output.reshape(shape).unbind(1)
-        return logits, *_in_unit(self.domain, means, log_scales)
+        return logits, *self.kind.parts((means, log_scales))
+
+    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+        logits, means, log_scales = self.parts(output)
+        check_rows(x, means.shape[2:])
+        bins = self.kind.element(x.unsqueeze(1), means, log_scales)
+        return _total(torch.logsumexp(F.log_softmax(logits, 1) + bins, 1))
+
+    def fisher(self, output: Output) -> Output:
+        logits, means, log_scales = self.parts(output)
+        weights = torch.softmax(logits, 1)
+        blurred = torch.exp(2 * log_scales) + STEP**2 / 36
+        of_mean, of_scale = self.kind.kept(*_edges(means, blurred))
+        about_mean = weights / (3 * blurred) * of_mean * self.kind.width**-2
+        about_scale = weights * (3 + math.pi**2) / 9 * of_scale
+        stacked = torch.stack([weights * (1 - weights), about_mean, about_scale], 1)
+        return stacked.reshape(_only(output).shape)
+
+    def sample(self, output: Output, u: Tensor) -> Tensor:
+        logits, means, log_scales = self.parts(output)
+        index = _index(torch.softmax(logits, 1), u[:, 0])
+        mean, log_scale = (part.gather(1, index).squeeze(1) for part in (means, log_scales))
+        return self.kind.quantile(u[:, 1:], mean, log_scale)
+
+    def check(self, output: Output) -> str | None:
+        logits, means, _ = self.parts(output)
+        return self.kind.check_means((torch.softmax(logits, 1) * means).sum(1))
+
+    def spec(self) -> dict[str, Any]:
+        return super().spec() | {"components": self.components} | self.kind.said_domain()
 
 
 class Categorical(Likelihood):
@@ -613,7 +622,7 @@ class Categorical(Likelihood):
     Without num_classes, x has 8 bits, k / 255, and num_classes is 256.
     """
 
-    low, uniforms = 0.0, 1
+    name, low, uniforms = "categorical", 0.0, 1
 
     def __init__(self, num_classes: int | None = None) -> None:
         super().__init__()
@@ -632,7 +641,7 @@ class Categorical(Likelihood):
                 f"{list(output.shape)}"
             )
         log_weights = F.log_softmax(output, 1)
-        _check(x, log_weights.shape[2:])
+        check_rows(x, log_weights.shape[2:])
         value = torch.round(x * (self.num_classes - 1) / self.high).long().unsqueeze(1)
         return _total(log_weights.gather(1, value))
 
@@ -646,98 +655,54 @@ class Categorical(Likelihood):
         return index * self.high / (self.num_classes - 1)
 
     def spec(self) -> dict[str, Any]:
-        return {"name": "categorical", "levels": self.num_classes}
+        return super().spec() | {"levels": self.num_classes}
 
 
-class LocationScaleMixture(Likelihood):
-    """A mixture for each element of x, of K distributions of one kind, as Gaussian("log_sd").
-
-    The output is (logits, locations, log_scales), each [B, *shape, K]. The Fisher weights are a
-    stand-in, no smaller than the exact ones: those of x together with its component.
-    """
-
-    def __init__(self, kind: LocationScale) -> None:
-        super().__init__()
-        self.kind = kind
-        self.uniforms = 1 + (kind.uniforms or 0)
-
-    def log_prob(self, x: Tensor, output: Output) -> Tensor:
-        logits, locs, log_scales = output
-        _check(x, locs.shape[1:-1])
-        each = self.kind.element(x.unsqueeze(-1), locs, log_scales)
-        return _total(torch.logsumexp(F.log_softmax(logits, -1) + each, -1))
-
-    def fisher(self, output: Output) -> Output:
-        logits, _, log_scales = output
-        weights = torch.softmax(logits, -1)
-        about_loc, about_scale = self.kind.information
-        by_component = weights * about_loc * torch.exp(-2 * log_scales)
-        return weights * (1 - weights), by_component, weights * about_scale
-
-    def sample(self, output: Output, u: Tensor) -> Tensor:
-        logits, locs, log_scales = (part.movedim(-1, 1) for part in output)
-        index = _index(torch.softmax(logits, 1), u[:, 0])
-        loc, log_scale = (part.gather(1, index).squeeze(1) for part in (locs, log_scales))
-        return loc + log_scale.exp() * self.kind.noise(u[:, 1:])
-
-    def spec(self) -> dict[str, Any]:
-        return {"name": "mixture", "of": self.kind.spec()}
-
-
-class Poisson(Likelihood):
+class Poisson(_Elementwise):
     """Poisson counts; the output is the logarithm of the rate [B, *shape]."""
 
-    low, step = 0.0, 1.0
+    name, low, step = "poisson", 0.0, 1.0
 
-    def log_prob(self, x: Tensor, output: Output) -> Tensor:
-        log_rate = _like_x(output, x)
-        return _total(x * log_rate - log_rate.exp() - _lgamma(x + 1).to(x.dtype))
+    def element(self, x: Tensor, log_rate: Tensor) -> Tensor:
+        return x * log_rate - log_rate.exp() - _lgamma(x + 1).to(x.dtype)
 
-    def fisher(self, output: Output) -> Output:
-        return _only(output).exp()
+    def information(self, log_rate: Tensor) -> tuple[Tensor, ...]:
+        return (log_rate.exp(),)
 
     def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
         return torch.poisson(_only(output).exp())
 
-    def spec(self) -> dict[str, Any]:
-        return {"name": "poisson"}
 
-
-class NegativeBinomial(Likelihood):
+class NegativeBinomial(_Elementwise):
     """Counts with mean mu and variance mu + mu^2 / theta; the output is log mu [B, *shape].
 
     `theta` (inverse dispersion) is a number or a tensor that broadcasts to x, one a gene for
     instance; `learn` makes it a parameter.
     """
 
-    low, step = 0.0, 1.0
+    name, low, step = "negative-binomial", 0.0, 1.0
 
     def __init__(self, theta: float | Tensor = 1.0, learn: bool = True) -> None:
         super().__init__()
         self.log_theta = _log_parameter(theta, learn)
 
-    def log_prob(self, x: Tensor, output: Output) -> Tensor:
-        return _total(self._element(x, _like_x(output, x)))
+    def element(self, x: Tensor, log_mean: Tensor) -> Tensor:
+        log_odds, theta = log_mean - self.log_theta, self.log_theta.exp()
+        chances = _lgamma(x + theta) - _lgamma(theta) - _lgamma(x + 1)
+        # log(1 + odds), exact where the odds are small too
+        more = F.softplus(log_odds, threshold=40)
+        return chances.to(x.dtype) + x * log_odds - (x + theta) * more
 
-    def fisher(self, output: Output) -> Output:
-        mean, theta = _only(output).exp(), self.log_theta.exp()
-        return mean * theta / (mean + theta)
+    def information(self, log_mean: Tensor) -> tuple[Tensor, ...]:
+        mean, theta = log_mean.exp(), self.log_theta.exp()
+        return (mean * theta / (mean + theta),)
 
     def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
-        log_mean = _only(output)
+        log_mean = self.parts(output)[0]
         theta = self.log_theta.exp().expand_as(log_mean)
         return torch.distributions.NegativeBinomial(
             theta, logits=log_mean - self.log_theta
         ).sample()
-
-    def spec(self) -> dict[str, Any]:
-        return {"name": "negative-binomial"}
-
-    def _element(self, x: Tensor, log_mean: Tensor) -> Tensor:
-        """log p of every element of x."""
-        log_odds, theta = log_mean - self.log_theta, self.log_theta.exp()
-        chances = _lgamma(x + theta) - _lgamma(theta) - _lgamma(x + 1)
-        return chances.to(x.dtype) + x * log_odds - (x + theta) * _log1pexp(log_odds)
 
 
 class ZeroInflatedNegativeBinomial(NegativeBinomial):
@@ -747,79 +712,32 @@ class ZeroInflatedNegativeBinomial(NegativeBinomial):
     halves along dimension 1 are these. The arguments are those of `NegativeBinomial`.
     """
 
-    def log_prob(self, x: Tensor, output: Output) -> Tensor:
-        log_mean, zeros = _halves(output)
-        counted = F.logsigmoid(-zeros) + self._element(x, _like_x(log_mean, x))
-        return _total(torch.where(x == 0, torch.logaddexp(F.logsigmoid(zeros), counted), counted))
+    name = "zero-inflated-negative-binomial"
 
-    def fisher(self, output: Output) -> Output:
-        log_mean, zeros = _halves(output)
-        mean, theta, extra = log_mean.exp(), self.log_theta.exp(), torch.sigmoid(zeros)
-        none = torch.exp(self._element(torch.zeros_like(mean), log_mean))  # chances of a count of 0
+    def parts(self, output: Output) -> tuple[Tensor, ...]:
+        return _halves(output)
+
+    def slopes(self, output: Output) -> tuple[Tensor | float, ...]:
+        return 1.0, 1.0
+
+    def element(self, x: Tensor, log_mean: Tensor, zeros: Tensor) -> Tensor:
+        counted = F.logsigmoid(-zeros) + super().element(x, log_mean)
+        return torch.where(x == 0, torch.logaddexp(F.logsigmoid(zeros), counted), counted)
+
+    def information(self, log_mean: Tensor, zeros: Tensor) -> tuple[Tensor, ...]:
+        extra = torch.sigmoid(zeros)
+        (score,) = super().information(log_mean)  # minus that of a count of 0 to its log mean
+        none = torch.exp(super().element(torch.zeros_like(zeros), log_mean))  # of a count of 0
         zero = extra + (1 - extra) * none
-        score = mean * theta / (mean + theta)  # minus that of a count of 0 to its log mean
         # A zero says less than a count of 0 does: it may be an extra one.
         lost = (1 - extra) * none * score.square() * extra / zero
         about_mean = ((1 - extra) * score - lost).clamp(min=0)
-        about_zeros = (1 - extra) * (1 - none) * extra.square() / zero
-        parts = (about_mean, about_zeros)
-        return torch.cat(parts, 1) if isinstance(output, Tensor) else parts
+        return about_mean, (1 - extra) * (1 - none) * extra.square() / zero
 
     def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
-        counts, zeros = _halves(output)
-        drawn = super().draw(counts, x_shape)
+        counts, (_, zeros) = super().draw(output, x_shape), self.parts(output)
         u = torch.rand(zeros.shape, dtype=zeros.dtype).to(zeros.device)
-        return drawn * (u > torch.sigmoid(zeros))
-
-    def spec(self) -> dict[str, Any]:
-        return super().spec() | {"name": "zero-inflated-negative-binomial"}
-
-
-def _checked_domain(domain: Domain | None) -> Domain | None:
-    if domain is not None and not domain[0] < domain[1]:
-        raise UsageError(f"domain is (low, high), the means of black and white, not {domain}")
-    return domain
-
-
-def _width(domain: Domain) -> float:
-    return domain[1] - domain[0]
-
-
-def _said(domain: Domain | None) -> dict[str, Any]:
-    return {} if domain is None else {"domain": list(domain)}
-
-
-def _in_unit(domain: Domain | None, loc: Tensor, log_scale: Tensor) -> tuple[Tensor, Tensor]:
-    """From the domain's units to those of x in [0, 1]."""
-    if domain is None:
-        return loc, log_scale
-    return (loc - domain[0]) / _width(domain), log_scale - math.log(_width(domain))
-
-
-def _check_means(
-    likelihood: _Discretized | DiscretizedLogisticMixture,
-    means: Tensor,
-    weights: Tensor | None = None,
-) -> str | None:
-    """Most means, in the units of x, lie in [0, 1]: else they have other units."""
-    weights = torch.ones_like(means) if weights is None else weights
-    is_outside = (means < -HALF) | (means > 1 + HALF)
-    share = float((weights * is_outside).sum() / weights.sum())
-    if share <= _MOST_OUTSIDE:
-        return None
-    kind, domain = type(likelihood).__name__, likelihood.domain
-    low, high = domain or (0.0, 1.0)
-    means = low + (high - low) * means
-    found = (
-        f"{share:.0%} of the decoder's means lie outside [{low:g}, {high:g}], from "
-        f"{float(means.min()):.4g} to {float(means.max()):.4g}"
-    )
-    if domain is None:
-        raise UsageError(
-            f"{found}, the units of {kind}: say domain=(-1, 1) if they are of pixels in [-1, 1], "
-            "domain=(0, 1) if they are meant so"
-        )
-    return f"{found}, the domain of {kind}"
+        return counts * (u > torch.sigmoid(zeros))
 
 
 def _log_parameter(value: float | Tensor, learn: bool) -> nn.Parameter:
@@ -828,12 +746,6 @@ def _log_parameter(value: float | Tensor, learn: bool) -> nn.Parameter:
     if not bool((number > 0).all()):
         raise UsageError(f"a scale must be positive, not {float(number.min()):.4g}")
     return nn.Parameter(number.log(), requires_grad=learn)
-
-
-def _one(sd: float | Tensor | str | None, scale: str | None) -> float | Tensor | str | None:
-    if sd is not None and scale is not None:
-        raise UsageError("give sd, a number, or scale, what the decoder's second tensor is")
-    return scale if sd is None else sd
 
 
 def _only(output: Output) -> Tensor:
@@ -849,15 +761,8 @@ def _halves(output: Output) -> tuple[Tensor, Tensor]:
     return first, second
 
 
-def _like_x(output: Output, x: Tensor) -> Tensor:
-    """The output, if it has one entry for each of x."""
-    output = _only(output)
-    _check(x, output.shape[1:])
-    return output
-
-
-def _check(x: Tensor, shape: Sequence[int]) -> None:
-    """Without it tensors of unlike shapes would broadcast."""
+def check_rows(x: Tensor, shape: Sequence[int]) -> None:
+    """Raises RowShapeError where tensors of unlike shapes would broadcast."""
     if tuple(x.shape[1:]) != tuple(shape):
         raise RowShapeError(
             f"a row of x has shape {list(x.shape[1:])}, but the decoder's output is for rows of "
@@ -875,14 +780,9 @@ def _open(u: Tensor) -> Tensor:
     return u.clamp(eps, 1 - eps)
 
 
-def _probit(u: Tensor) -> Tensor:
-    """The quantile function of the standard normal."""
-    return math.sqrt(2) * torch.erfinv(2 * _open(u) - 1)
-
-
-def _round(x: Tensor) -> Tensor:
-    """The nearest 8-bit value."""
-    return torch.round(x.clamp(0, 1) * (LEVELS - 1)) / (LEVELS - 1)
+def _edges(loc: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+    """The inner edges of the first and the last bin, in units of the noise."""
+    return (HALF - loc) * torch.rsqrt(variance), (1 - HALF - loc) * torch.rsqrt(variance)
 
 
 def _index(weights: Tensor, u: Tensor) -> Tensor:
@@ -894,11 +794,6 @@ def _index(weights: Tensor, u: Tensor) -> Tensor:
 def _lgamma(x: Tensor) -> Tensor:
     """In float64: differences of large values would lose their digits in float32."""
     return torch.lgamma(x.double())
-
-
-def _log1pexp(x: Tensor) -> Tensor:
-    """log(1 + e^x), exact where e^x is small too."""
-    return F.softplus(x, threshold=40)
 
 
 def _log1mexp(x: Tensor) -> Tensor:
@@ -913,10 +808,3 @@ def _log_sinhc(x: Tensor) -> Tensor:
     small = square < 0.09
     far = torch.where(small, 1.0, x.abs())
     return torch.where(small, near, far + torch.log1p(-torch.exp(-2 * far)) - torch.log(2 * far))
-
-
-_TINY = 1e-30
-
-
-def _normal(t: Tensor) -> Tensor:
-    return torch.exp(-0.5 * t.square()) / math.sqrt(2 * math.pi)

@@ -10,6 +10,7 @@ import copy
 import dataclasses
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from torch import distributions as D
 
 from crais import likelihoods as L
 from crais.captured import Function
-from crais.errors import RowShapeError, UsageError
+from crais.errors import UsageError
 
 MEANS = "mean mu loc z_mean embedding qz_m".split()  # as libraries call means
 # By which libraries call the parameters of p(x | z), the plainest first.
@@ -39,29 +40,23 @@ class OfDecoder(L.Likelihood):
 
 
 class Distribution(L.Likelihood):
-    """Any distribution of PyTorch's, by its own `log_prob` and `sample`.
-
-    It has no output to differentiate, so that bases take curvatures from gradients.
-    """
+    """Any distribution of PyTorch's, by its own `log_prob` and `sample`."""
 
     def __init__(self, like: D.Distribution) -> None:
         super().__init__()
-        self._name = type(plain(like)).__name__
-        support = _plain_support(like.support)
+        self.name = type(plain(like)).__name__
+        support = like.support
+        while hasattr(support, "base_constraint"):
+            support = support.base_constraint
         if getattr(support, "is_discrete", False):
             self.step = 1.0
-        if isinstance(support, (type(D.constraints.boolean), type(D.constraints.unit_interval))):
+        if isinstance(support, tuple(map(type, _UNIT))):
             self.low, self.high = 0.0, 1.0
-        self.low = float(getattr(support, "lower_bound", self.low))
-        self.high = float(getattr(support, "upper_bound", self.high))
+        self.low = float(torch.as_tensor(getattr(support, "lower_bound", self.low)).min())
+        self.high = float(torch.as_tensor(getattr(support, "upper_bound", self.high)).max())
 
     def log_prob(self, x: Tensor, output: Any) -> Tensor:
-        shape = [*output.batch_shape, *output.event_shape][1:]
-        if list(x.shape[1:]) != shape:
-            raise RowShapeError(
-                f"a row of x has shape {list(x.shape[1:])}, but the decoder's distribution is of "
-                f"rows of shape {shape}"
-            )
+        L.check_rows(x, shape_of(output) or ())
         log_p: Tensor = output.log_prob(x)
         return log_p.flatten(1).sum(1) if log_p.dim() > 1 else log_p
 
@@ -69,8 +64,8 @@ class Distribution(L.Likelihood):
         drawn: Tensor = output.sample()
         return drawn.reshape(tuple(x_shape))
 
-    def spec(self) -> dict[str, Any]:
-        return {"name": self._name}
+
+_UNIT = (D.constraints.boolean, D.constraints.unit_interval, D.constraints.simplex, D.constraints.one_hot)
 
 
 def adapted(
@@ -91,13 +86,14 @@ def adapted(
     if take is not None:
         decoder, output = _then(decoder, take), take(output)
     if isinstance(output, D.Distribution):
-        known, tensors = _of_distribution(output, z)
+        family = _FAMILIES.get(type(plain(output))) or _counts
+        known, tensors = family(plain(output), z) or (Distribution(output), None)
         if type(likelihood) not in (OfDecoder, type(known)):
             raise UsageError(
                 f"the decoder returns a distribution, {described(output)}, and the likelihood is "
                 f"{type(likelihood).__name__}: leave the likelihood out"
             )
-        return (decoder if tensors is None else _then(decoder, tensors)), known
+        return decoder if tensors is None else _then(decoder, lambda o: tensors(plain(o))), known
     if isinstance(likelihood, L.Categorical) and _has_classes_last(output, likelihood, x):
         return _then(decoder, _classes_first), likelihood
     if isinstance(likelihood, OfDecoder):
@@ -278,24 +274,6 @@ def plain(distribution: D.Distribution) -> D.Distribution:
     return distribution
 
 
-def _plain_support(support: Any) -> Any:
-    while hasattr(support, "base_constraint"):
-        support = support.base_constraint
-    return support
-
-
-def _of_distribution(
-    output: D.Distribution, z: Tensor
-) -> tuple[L.Likelihood, Callable[[Any], L.Output] | None]:
-    base = plain(output)
-    make = _family(base)
-    taken = make(base, z) if make is not None else None
-    if taken is None:
-        return Distribution(output), None
-    likelihood, tensors = taken
-    return likelihood, lambda output: tensors(plain(output))
-
-
 def _fixed(parameter: Tensor, z: Tensor) -> Tensor | None:
     """A parameter of each row, where it is no function of z: a number where all are alike."""
     if parameter.requires_grad:
@@ -308,10 +286,10 @@ def _fixed(parameter: Tensor, z: Tensor) -> Tensor | None:
     return row.flatten()[0] if bool((row == row.flatten()[0]).all()) else row
 
 
-def _bernoulli(kind: type) -> Callable[[Any, Tensor], _Taken]:
+def _of_logits(kind: Callable[..., L.Likelihood]) -> Callable[[Any, Tensor], _Taken]:
     def make(base: Any, z: Tensor) -> _Taken:
         probs = "probs" in base.__dict__  # as it was made
-        return kind(probs=probs), lambda output: output.probs if probs else output.logits
+        return kind(probs=probs), attrgetter("probs" if probs else "logits")
 
     return make
 
@@ -320,7 +298,7 @@ def _location_scale(kind: Callable[..., L.Likelihood]) -> Callable[[Any, Tensor]
     def make(base: Any, z: Tensor) -> _Taken:
         scale = _fixed(base.scale, z)
         if scale is not None:
-            return kind(scale), lambda output: output.loc
+            return kind(scale), attrgetter("loc")
         return kind("log_scale"), lambda output: (output.loc, output.scale.log())
 
     return make
@@ -343,60 +321,31 @@ def _negative_binomial(base: Any, z: Tensor) -> _Taken | None:
 
 def _categorical(base: Any, z: Tensor) -> _Taken | None:
     classes = base.logits.shape[-1]
-    if classes < 2:
-        return None
-    return L.Categorical(classes), lambda output: _classes_first(output.logits)
-
-
-def _mixture(base: Any, z: Tensor) -> _Taken | None:
-    """A mixture for each element of x, whose components are of one kind."""
-    parts = base.component_distribution
-    kind: Any = None
-    if type(parts) in (D.Normal, D.Laplace):
-        kind = L.Gaussian() if type(parts) is D.Normal else L.Laplace()
-    elif type(parts) is D.StudentT:
-        df = _fixed(parts.df, z)
-        kind = L.StudentT(float(df)) if df is not None and df.dim() == 0 else None
-    if kind is None:
-        return None
-
-    def tensors(output: Any) -> L.Output:
-        locs = output.component_distribution.loc
-        weights = output.mixture_distribution.logits.expand_as(locs)
-        return weights, locs, output.component_distribution.scale.log()
-
-    return L.LocationScaleMixture(kind), tensors
+    return None if classes < 2 else (L.Categorical(classes), lambda o: _classes_first(o.logits))
 
 
 def _counts(base: Any, z: Tensor) -> _Taken | None:
     """scvi's negative binomials: a mean `mu` and `theta`; perhaps logits of extra zeros."""
+    kind = type(base).__name__
+    if kind not in ("NegativeBinomial", "ZeroInflatedNegativeBinomial") or not hasattr(base, "theta"):
+        return None
     theta = _fixed(base.theta.expand_as(base.mu), z)
     if theta is None:
         return None
-    if not hasattr(base, "zi_logits"):
+    if kind == "NegativeBinomial":
         return L.NegativeBinomial(theta, learn=False), lambda output: output.mu.log()
-    return (
-        L.ZeroInflatedNegativeBinomial(theta, learn=False),
-        lambda output: (output.mu.log(), output.zi_logits),
-    )
+    likelihood = L.ZeroInflatedNegativeBinomial(theta, learn=False)
+    return likelihood, lambda output: (output.mu.log(), output.zi_logits)
 
 
-def _family(base: D.Distribution) -> Callable[[Any, Tensor], _Taken | None] | None:
-    """By its type; those of packages by their names, with a look at what they hold."""
-    name = type(base).__name__
-    if name in ("NegativeBinomial", "ZeroInflatedNegativeBinomial") and hasattr(base, "theta"):
-        return _counts
-    return _FAMILIES.get(type(base))
-
-
+# Those that crais has likelihoods of its own for, which have Fisher weights.
 _FAMILIES: dict[type, Callable[[Any, Tensor], _Taken | None]] = {
-    D.Bernoulli: _bernoulli(L.Bernoulli),
-    D.ContinuousBernoulli: _bernoulli(L.ContinuousBernoulli),
+    D.Bernoulli: _of_logits(L.Bernoulli),
+    D.ContinuousBernoulli: _of_logits(L.ContinuousBernoulli),
     D.Normal: _location_scale(L.Gaussian),
     D.Laplace: _location_scale(L.Laplace),
     D.StudentT: _student_t,
     D.Poisson: lambda base, z: (L.Poisson(), lambda output: output.rate.log()),
     D.NegativeBinomial: _negative_binomial,
     D.Categorical: _categorical,
-    D.MixtureSameFamily: _mixture,
 }

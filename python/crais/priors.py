@@ -35,7 +35,7 @@ class Prior(nn.Module):
         raise NotImplementedError(f"{type(self).__name__} has no `sample`")
 
     def draw(self, rows: int, latent: int) -> Tensor:
-        """Draws z [rows, latent] on the prior's device with PyTorch's global generator."""
+        """Draws z [rows, latent] on the prior's device, by PyTorch's generator or crais's own."""
         like: Tensor = next(self.parameters(), torch.zeros((), dtype=torch.float32))
         e = torch.randn(rows, latent, dtype=torch.float32)
         u = torch.rand(rows, self.uniforms, dtype=torch.float32)

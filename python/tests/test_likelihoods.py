@@ -48,12 +48,6 @@ def mixture_output(rows: int) -> Tensor:
     return torch.cat(parts, 1)
 
 
-def normals(rows: int) -> tuple[Tensor, ...]:
-    """Logits, means and log-scales of mixtures of three."""
-    shape = (*SHAPE, 3)
-    return normal(rows, *shape), normal(rows, *shape), normal(rows, *shape, scale=0.3, shift=-0.5)
-
-
 # name: how it is made, an output for so many rows
 CASES: dict[str, tuple[Make, Callable[[int], L.Output]]] = {
     "bernoulli": (L.Bernoulli, lambda n: normal(n, *SHAPE, scale=2)),
@@ -98,7 +92,6 @@ CASES: dict[str, tuple[Make, Callable[[int], L.Output]]] = {
     "discretized-logistic-mixture": (lambda: L.DiscretizedLogisticMixture(4), mixture_output),
     "categorical": (L.Categorical, lambda n: normal(n, 256, *SHAPE)),
     "symbols": (lambda: L.Categorical(7), lambda n: normal(n, 7, *SHAPE)),
-    "mixture": (lambda: L.LocationScaleMixture(L.Gaussian()), normals),
     "poisson": (L.Poisson, lambda n: normal(n, *SHAPE)),
     "negative-binomial": (lambda: L.NegativeBinomial(THETA), lambda n: normal(n, *SHAPE)),
     "negative-binomial-fixed": (
@@ -197,9 +190,6 @@ REFERENCES: dict[str, Callable[[Tensor, L.Output], Tensor]] = {
     "discretized-logistic-mixture": lambda x, o: mixture_reference(o, x),
     "categorical": lambda x, o: D.Categorical(logits=o.movedim(1, -1)).log_prob(x * 255),
     "symbols": lambda x, o: D.Categorical(logits=o.movedim(1, -1)).log_prob(x),
-    "mixture": lambda x, o: D.MixtureSameFamily(
-        D.Categorical(logits=o[0]), D.Normal(o[1], o[2].exp())
-    ).log_prob(x),
     "poisson": lambda x, o: D.Poisson(o.exp()).log_prob(x),
     "negative-binomial": lambda x, o: negative_binomial(o, THETA.double()).log_prob(x),
     "negative-binomial-fixed": lambda x, o: negative_binomial(o, torch.tensor(2.0)).log_prob(x),
@@ -278,9 +268,9 @@ def test_counts_sum_to_one(likelihood: L.Likelihood) -> None:
 
 
 # The exact Fisher information is the mean square of the score.
-EXACT = [name for name in NAMES if not name.startswith(("discretized", "negative", "cat", "mixture"))]
+EXACT = [name for name in NAMES if not name.startswith(("discretized", "negative", "cat"))]
 EXACT += ["negative-binomial", "negative-binomial-fixed"]
-STAND_INS = [name for name in NAMES if name.startswith(("discretized", "mixture"))]
+STAND_INS = [name for name in NAMES if name.startswith("discretized")]
 
 
 def squared_scores(likelihood: L.Likelihood, output: L.Output, x: Tensor) -> list[Tensor]:
@@ -360,7 +350,6 @@ MOMENTS: dict[str, Callable[[L.Output], D.Distribution]] = {
     "poisson": lambda o: D.Poisson(o.exp()),
     "negative-binomial": lambda o: negative_binomial(o, THETA.double()),
     "symbols": lambda o: D.Categorical(logits=o.movedim(1, -1)),
-    "mixture": lambda o: D.MixtureSameFamily(D.Categorical(logits=o[0]), D.Normal(o[1], o[2].exp())),
 }
 
 

@@ -139,6 +139,8 @@ def mixture(z):
         lambda z: D.LogNormal(ONE(z), 0.5),
         lambda z: D.MultivariateNormal(ONE(z), 0.25 * torch.eye(10)),
         lambda z: D.Geometric(logits=ONE(z)),
+        lambda z: D.Binomial(7, logits=ONE(z)),
+        lambda z: D.Independent(D.OneHotCategorical(logits=FIFTY(z).view(-1, 10, 5)), 1),
         lambda z: D.StudentT(TWO(z).exp() + 1, ONE(z), 0.5),
         lambda z: D.NegativeBinomial(TWO(z).exp(), logits=ONE(z)),
     ],
@@ -229,7 +231,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_mixture_has_draws_and_fisher_weights(kind):
+def test_a_mixture_has_draws(kind):
     def decode(z):
         weights = D.Categorical(logits=FIFTY(z).view(-1, 10, 5).flip(2))
         return D.MixtureSameFamily(weights, KINDS[kind](z))
@@ -237,7 +239,7 @@ def test_a_mixture_has_draws_and_fisher_weights(kind):
     options = CHEAP | {"base": "laplace"}
     x = draws(decode)
     found = crais.evaluate(decoder=decode, images=x, **options)
-    assert found.summary["model"]["likelihood"] == "mixture"
+    assert found.summary["model"]["likelihood"] == "MixtureSameFamily"
     prior = crais.StandardNormal()
     wanted = crais.evaluate(
         log_joint=lambda z, x: prior.log_prob(z) + decode(z).log_prob(x).sum(1),
@@ -246,6 +248,25 @@ def test_a_mixture_has_draws_and_fisher_weights(kind):
     assert found.mean == pytest.approx(wanted.mean, abs=0.3)
     bounds = crais.certify(decoder=decode, latent=4, num_images=10, steps=50, progress=False)
     assert abs(bounds.gap) < 1
+
+
+class Own(crais.Likelihood):
+    """A normal one of sd 1: `log_prob` alone."""
+
+    def log_prob(self, x, output):
+        return D.Normal(output, 1.0).log_prob(x).sum(1)
+
+
+def test_a_likelihood_of_ones_own_needs_log_prob_alone():
+    options = {"decoder": ONE, "images": torch.linspace(-1, 1, 30).view(3, 10), **CHEAP, "steps": 50}
+    found = crais.evaluate(likelihood=Own(), **options)
+    assert found.summary["model"]["likelihood"] == "Own"
+    wanted = crais.evaluate(likelihood=crais.Gaussian(1.0), **options)
+    np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, atol=0.3)
+    with pytest.raises(crais.UsageError, match="no way to simulate .* a likelihood and a prior that can be sampled"):
+        crais.certify(
+            decoder=ONE, likelihood=Own(), latent=4, image_shape=(10,), num_images=3, progress=False
+        )
 
 
 class ZeroInflatedNegativeBinomial(D.Distribution):
