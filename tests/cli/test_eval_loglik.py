@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import math
 import os
 import re
 import shutil
@@ -264,13 +265,13 @@ def test_a_budget_is_spent(eval_loglik: Program, small: list[str]) -> None:
 def test_chains_double_until_the_control_is_within_the_error(
     eval_loglik: Program, vae: Path
 ) -> None:
-    short = "--simulate 50 --chunk 8 --quiet --base prior --steps 2 --error 0.01 --out".split()
+    short = "--simulate 50 --chunk 8 --quiet --base prior --steps 2 --error 0.1 --out".split()
     asked = [str(vae), *short]
     eval_loglik.succeed(*asked, "error")
     reached = results("error")[0]
     control = read_json("error/summary.json")["control"]
-    assert reached["transitions"] in (4, 8, 16, 32, 64, 128, 256) and not reached["reasons"]
-    assert control["gap"] < 0.01 + 4 * control["gap_std_error"]
+    assert math.log2(reached["transitions"]) in range(2, 10) and not reached["reasons"]
+    assert control["gap"] < 0.1 + 4 * control["gap_std_error"]
     eval_loglik.succeed(*asked, "error1", "--threads", "1")
     same("error/per_image.csv", "error1/per_image.csv")
     eval_loglik.succeed(*asked, "missed", "--max-evals", "30")
