@@ -34,7 +34,7 @@ from crais.captured_model import (
     check_unchanged,
 )
 from crais.latents import Latent, sizes_of
-from crais.likelihoods import Likelihood
+from crais.likelihoods import Likelihood, named
 from crais.loading import refuse_hub
 from crais.models import InMemory, in_memory
 from crais.priors import Prior
@@ -94,7 +94,7 @@ def evaluate(
                  items are images, begin with one, or are dictionaries with one under `key`. Bytes
                  need scale=255, binarisation="static:0" or dequantise="uniform:0". Without
                  images, the options data, split, limit, indices and simulate choose them
-    likelihood   p(x | output), such as crais.Bernoulli() for logits
+    likelihood   p(x | output), such as crais.Bernoulli() for logits, or a name, as "gaussian:0.1"
     prior        p(z): a prior of crais, a distribution of PyTorch, a flow of zuko or normflows; by
                  default a standard normal. log_prior: z -> log p(z) [B], nats
     decoder      z [B, latent] -> output, if the model has no such method: a tensor, a mapping or
@@ -125,6 +125,7 @@ def evaluate(
     Other options are the flags of eval-loglik:
     """
     options: dict[str, Any] = {**flags}
+    native.check_names("eval-loglik", evaluate, flags)
     dtype = None if dtype is None else str(dtype).removeprefix("torch.")
     for name in ("data", "data_dir", "simulate", "split"):
         if images is not None and options.get(name) is not None:
@@ -491,6 +492,8 @@ def _parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         parts[name] = bare(parts[name])
         if parts[name] is not None and not callable(parts[name]):
             raise UsageError(f"{name} must be a function")
+    if isinstance(parts["likelihood"], str):
+        parts["likelihood"] = named(parts["likelihood"])
     if parts["likelihood"] is not None and not isinstance(parts["likelihood"], Likelihood):
         raise UsageError("likelihood must be one of crais's likelihoods, such as crais.Bernoulli()")
     if parts["prior"] is not None:

@@ -41,7 +41,7 @@ from crais.captured_model import (
 )
 from crais.latents import Latent
 from crais.layers import KnownModel
-from crais.likelihoods import Likelihood
+from crais.likelihoods import Likelihood, named
 from crais.outputs import unvalidated
 from crais.priors import Prior
 from crais.random_state import OwnNumbers
@@ -120,7 +120,7 @@ def export(
     latent: Latent,
     image_shape: Sequence[int],
     decoder: Function | None = None,
-    likelihood: Likelihood | None = None,
+    likelihood: Likelihood | str | None = None,
     prior: Prior | torch.distributions.Distribution | torch.nn.Module | None = None,
     encoder: Function | None = None,
     log_joint: Function | None = None,
@@ -174,7 +174,7 @@ def export(
         latent=latent,
         shape=image_shape,
         decoder=decoder,
-        likelihood=likelihood,
+        likelihood=named(likelihood) if isinstance(likelihood, str) else likelihood,
         prior=prior,
         log_prior=log_prior,
         encoder=encoder,

@@ -6,6 +6,7 @@ A likelihood is a module whose parameters may be learned with the decoder's. `x`
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable, Container, Sequence
 from typing import Any, TypeAlias
@@ -720,11 +721,15 @@ class ZeroInflatedNegativeBinomial(NegativeBinomial):
     def slopes(self, output: Output) -> tuple[Tensor | float, ...]:
         return 1.0, 1.0
 
-    def element(self, x: Tensor, log_mean: Tensor, zeros: Tensor) -> Tensor:
+    def element(  # type: ignore[override]  # of one part more
+        self, x: Tensor, log_mean: Tensor, zeros: Tensor
+    ) -> Tensor:
         counted = F.logsigmoid(-zeros) + super().element(x, log_mean)
         return torch.where(x == 0, torch.logaddexp(F.logsigmoid(zeros), counted), counted)
 
-    def information(self, log_mean: Tensor, zeros: Tensor) -> tuple[Tensor, ...]:
+    def information(  # type: ignore[override]
+        self, log_mean: Tensor, zeros: Tensor
+    ) -> tuple[Tensor, ...]:
         extra = torch.sigmoid(zeros)
         (score,) = super().information(log_mean)  # minus that of a count of 0 to its log mean
         none = torch.exp(super().element(torch.zeros_like(zeros), log_mean))  # of a count of 0
@@ -738,6 +743,34 @@ class ZeroInflatedNegativeBinomial(NegativeBinomial):
         counts, (_, zeros) = super().draw(output, x_shape), self.parts(output)
         u = torch.rand(zeros.shape, dtype=zeros.dtype).to(zeros.device)
         return counts * (u > torch.sigmoid(zeros))
+
+
+def named(text: str) -> Likelihood:
+    """As on the command line: "bernoulli", "bernoulli:probs", "gaussian:0.1", "poisson".
+
+    Raises UsageError for a name that is none.
+    """
+    name, _, argument = text.partition(":")
+    kinds: dict[str, Any] = {
+        kind.name: kind
+        for kind in globals().values()
+        if isinstance(kind, type) and issubclass(kind, Likelihood) and kind.name
+    }
+    try:
+        kind = kinds[name]
+        if issubclass(kind, _OfLogits) and argument in ("", "probs"):
+            return kind(True if argument else None)
+        number = int(argument or 0) if argument.isdecimal() else float(argument or 0)
+        if not issubclass(kind, _OfLogits):
+            return kind(number) if argument else kind()
+    except (KeyError, TypeError, ValueError):
+        pass
+    near = [one for one in difflib.get_close_matches(name, kinds, 1) if one != name]
+    raise UsageError(
+        f"no likelihood {text!r}: "
+        + (f"did you mean {near[0]!r}? " if near else "")
+        + f"there are {', '.join(sorted(kinds))}, as bernoulli:probs or gaussian:SD"
+    )
 
 
 def _log_parameter(value: float | Tensor, learn: bool) -> nn.Parameter:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import difflib
 import importlib
+import inspect
 import os
 import re
 import sys
@@ -12,7 +14,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 import torch
@@ -57,6 +59,15 @@ def by_flag(options: Mapping[str, Any]) -> dict[str, list[Any]]:
         if given := [one for one in values if one is not None and one is not False]:
             flags[name.replace("_", "-")] = given
     return flags
+
+
+def check_names(program: str, function: Callable[..., Any], given: Iterable[str]) -> None:
+    """Raises UsageError for an option that is none, but nearly a parameter of the function."""
+    known = {flag["name"].replace("-", "_") for flag in extension().options(program)}
+    for name in given:
+        near = difflib.get_close_matches(name, inspect.signature(function).parameters, 1, 0.8)
+        if near and name not in known:
+            raise errors.UsageError(f"no option {name}; did you mean {near[0]}?")
 
 
 def options(program: str) -> str:

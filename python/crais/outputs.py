@@ -45,7 +45,7 @@ class Distribution(L.Likelihood):
     def __init__(self, like: D.Distribution) -> None:
         super().__init__()
         self.name = type(plain(like)).__name__
-        support = like.support
+        support: Any = like.support
         while hasattr(support, "base_constraint"):
             support = support.base_constraint
         if getattr(support, "is_discrete", False):

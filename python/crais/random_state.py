@@ -33,7 +33,8 @@ class OwnNumbers(EagerMode):
         kwargs = kwargs or {}
         fill = _FILLS.get(function)
         drawing = fill or _taking_generator(function)
-        if drawing is None or any(isinstance(one, torch.Generator) for one in (*args, *kwargs.values())):
+        given = (*args, *kwargs.values())
+        if drawing is None or any(isinstance(one, torch.Generator) for one in given):
             return function(*args, **kwargs)
         tensor = next((one for one in args if isinstance(one, Tensor)), None)
         device = kwargs.get("device") or (torch.device("cpu") if tensor is None else tensor.device)

@@ -1,5 +1,6 @@
 """Decoders that return distributions, mappings, tuples and objects: the numbers are the tensors'."""
 
+import re
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -351,3 +352,34 @@ def test_a_decoder_of_distributions_has_certificates_and_exports(tmp_path):
     np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, atol=0.02)
     bounds = crais.certify(tmp_path / "m.pt", num_images=8, steps=50, progress=False)
     assert abs(bounds.gap) < 0.1  # bounds cross by chance where they are this near
+
+
+@pytest.mark.parametrize(
+    ("name", "likelihood"),
+    [
+        ("bernoulli", crais.Bernoulli()),
+        ("bernoulli:probs", crais.Bernoulli(probs=True)),
+        ("student-t:4", crais.StudentT(4)),
+        ("gaussian:0.5", crais.Gaussian(0.5)),
+    ],
+)
+def test_a_likelihood_has_a_name_as_on_the_command_line(name, likelihood, tmp_path):
+    decode = (lambda z: ONE(z).sigmoid()) if "probs" in name else ONE
+    options = {"decoder": decode, "images": torch.ones(3, 10), **CHEAP}
+    found = crais.evaluate(likelihood=name, **options)
+    same(found, crais.evaluate(likelihood=likelihood, **options))
+    given = {"decoder": decode, "image_shape": (10,), "latent": 4, "simulate": 8, "quiet": True}
+    assert crais.export(tmp_path / "m.pt", likelihood=name, **given).value_error < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"likelihood": "bernouli"}, "no likelihood 'bernouli': did you mean 'bernoulli'?"),
+        ({"likelihood": "bernoulli:0.5"}, "no likelihood 'bernoulli:0.5': there are bernoulli,"),
+        ({"liklihood": "bernoulli"}, "no option liklihood; did you mean likelihood?"),
+    ],
+)
+def test_a_misspelled_likelihood_is_said(wrong, words):
+    with pytest.raises(crais.UsageError, match=re.escape(words)):
+        crais.evaluate(decoder=ONE, images=torch.ones(3, 10), **CHEAP, **wrong)
