@@ -71,7 +71,7 @@ class Monitor:
         if beside is not None and len(beside) < len(kept):
             raise UsageError(f"there are {len(kept)} images and {len(beside)} labels")
         self._images = kept if beside is None else TensorDataset(kept, beside[: len(kept)])
-        self._options = {"budget": budget, "progress": False, **options}
+        self._options = {"budget": budget, "control": 0, "progress": False, **options}
         self._name = name
         self.result: Result | None = None
 
