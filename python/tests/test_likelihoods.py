@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -17,7 +18,6 @@ from crais import likelihoods as L
 SHAPE = (2, 3, 3)
 GRID = torch.arange(256, dtype=torch.float64) / 255
 STEP = 1 / 255
-HERE = (slice(0, 1), Ellipsis)
 
 Make = Callable[[], L.Likelihood]
 PER_PIXEL = torch.linspace(0.2, 0.9, 18).reshape(SHAPE)
@@ -48,72 +48,155 @@ def mixture_output(rows: int) -> Tensor:
     return torch.cat(parts, 1)
 
 
-# name: how it is made, an output for so many rows
-CASES: dict[str, tuple[Make, Callable[[int], L.Output]]] = {
-    "bernoulli": (L.Bernoulli, lambda n: normal(n, *SHAPE, scale=2)),
-    "continuous-bernoulli": (L.ContinuousBernoulli, lambda n: normal(n, *SHAPE, scale=3)),
+class Bins:
+    """8-bit values k / 255: log masses of bins around them, from a distribution function."""
+
+    def __init__(self, cdf: Callable[[Tensor], Tensor]) -> None:
+        self.cdf = cdf
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        upper = torch.where(x > 1 - STEP / 2, 1.0, self.cdf(x + STEP / 2))
+        lower = torch.where(x < STEP / 2, 0.0, self.cdf(x - STEP / 2))
+        return (upper - lower).log()
+
+
+def logistic(mean: Tensor, log_scale: Tensor) -> Bins:
+    return Bins(lambda x: torch.sigmoid((x - mean) / log_scale.exp()))
+
+
+class MixtureOfLogistics:
+    def __init__(self, output: Tensor) -> None:
+        self.logits, means, log_scales = output.reshape(-1, 3, 4, *SHAPE).unbind(1)
+        self.bins = logistic(means, log_scales)
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        return (self.logits.log_softmax(1) + self.bins.log_prob(x.unsqueeze(1))).logsumexp(1)
+
+
+class Levels(D.Categorical):
+    def log_prob(self, x: Tensor) -> Tensor:
+        return super().log_prob((x * 255).round())
+
+
+def grey(output: Tensor) -> D.Distribution:
+    return D.ContinuousBernoulli(logits=output, lims=(0.499999, 0.500001))
+
+
+def counts(log_mean: Tensor, theta: Tensor) -> D.Distribution:
+    return D.NegativeBinomial(theta.double().expand_as(log_mean), logits=log_mean - theta.log())
+
+
+class Inflated:
+    def __init__(self, log_mean: Tensor, zeros: Tensor) -> None:
+        self.counts, self.extra = counts(log_mean, THETA), torch.sigmoid(zeros)
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        counted = self.counts.log_prob(x).exp()
+        return ((1 - self.extra) * counted + self.extra * (x == 0)).log()
+
+
+def plain(scale: float = 1.0, shift: float = 0.0) -> Callable[[int], Tensor]:
+    return lambda rows: normal(rows, *SHAPE, scale=scale, shift=shift)
+
+
+# name: how it is made, an output for so many rows, what it is by other means
+CASES: dict[str, tuple[Make, Callable[[int], L.Output], Callable[[Any], Any]]] = {
+    "bernoulli": (L.Bernoulli, plain(2), lambda o: D.Bernoulli(logits=o)),
+    "continuous-bernoulli": (L.ContinuousBernoulli, plain(3), grey),
     "bernoulli-probs": (
-        lambda: L.Bernoulli(probs=True),
-        lambda n: torch.sigmoid(normal(n, *SHAPE, scale=2)),
+        lambda: L.Bernoulli(probs=True), lambda n: plain(2)(n).sigmoid(), D.Bernoulli
     ),
     "continuous-bernoulli-probs": (
         lambda: L.ContinuousBernoulli(probs=True),
-        lambda n: torch.sigmoid(normal(n, *SHAPE, scale=3)),
+        lambda n: plain(3)(n).sigmoid(),
+        lambda o: grey(o.logit()),
     ),
-    "gaussian": (lambda: L.Gaussian(0.7), lambda n: normal(n, *SHAPE)),
-    "gaussian-learned": (lambda: L.Gaussian(0.7, learn=True), lambda n: normal(n, *SHAPE)),
-    "gaussian-elementwise": (lambda: L.Gaussian(PER_PIXEL), lambda n: normal(n, *SHAPE)),
-    "gaussian-pair": (lambda: L.Gaussian("log_sd"), lambda n: pair(n, 1, 0, -0.5)),
-    "gaussian-sd": (lambda: L.Gaussian(scale="sd"), lambda n: spread(n, torch.exp)),
+    "gaussian": (lambda: L.Gaussian(0.7), plain(), lambda o: D.Normal(o, 0.7)),
+    "gaussian-elementwise": (
+        lambda: L.Gaussian(PER_PIXEL, learn=True),
+        plain(),
+        lambda o: D.Normal(o, PER_PIXEL.double()),
+    ),
+    "gaussian-pair": (
+        lambda: L.Gaussian("log_sd"),
+        lambda n: pair(n, 1, 0, -0.5),
+        lambda o: D.Normal(o[0], o[1].exp()),
+    ),
+    "gaussian-sd": (
+        lambda: L.Gaussian(scale="sd"), lambda n: spread(n, torch.exp), lambda o: D.Normal(*o)
+    ),
     "gaussian-halves": (
         lambda: L.Gaussian(scale="log_var"),
         lambda n: torch.cat(spread(n, lambda log_sd: 2 * log_sd), 1),
+        lambda o: D.Normal(o[:, :2], (o[:, 2:] / 2).exp()),
     ),
-    "laplace": (lambda: L.Laplace(0.5), lambda n: normal(n, *SHAPE)),
-    "laplace-pair": (lambda: L.Laplace("log_scale"), lambda n: pair(n, 1, 0, -0.5)),
-    "student-t": (lambda: L.StudentT(4.0, 0.5), lambda n: normal(n, *SHAPE)),
-    "student-t-pair": (lambda: L.StudentT(4.0, "scale"), lambda n: spread(n, torch.exp)),
+    "laplace": (lambda: L.Laplace(0.5), plain(), lambda o: D.Laplace(o, 0.5)),
+    "student-t": (lambda: L.StudentT(4.0, 0.5), plain(), lambda o: D.StudentT(4.0, o, 0.5)),
+    "student-t-pair": (
+        lambda: L.StudentT(4.0, "scale"),
+        lambda n: spread(n, torch.exp),
+        lambda o: D.StudentT(4.0, *o),
+    ),
     "discretized-gaussian": (
         lambda: L.DiscretizedGaussian(0.1),
-        lambda n: normal(n, *SHAPE, scale=0.3, shift=0.5),
+        plain(0.3, 0.5),
+        lambda o: Bins(D.Normal(o, 0.1).cdf),
     ),
     "discretized-gaussian-pair": (
         lambda: L.DiscretizedGaussian(scale="log_sd"),
         lambda n: pair(n, 0.3, 0.5, -2),
+        lambda o: Bins(D.Normal(o[0], o[1].exp()).cdf),
     ),
     "discretized-logistic": (
         lambda: L.DiscretizedLogistic(0.05, learn=True),
-        lambda n: normal(n, *SHAPE, scale=0.3, shift=0.5),
+        plain(0.3, 0.5),
+        lambda o: logistic(o, torch.tensor(0.05).log().double()),
     ),
     "discretized-logistic-halves": (
         lambda: L.DiscretizedLogistic("log_scale"),
         lambda n: torch.cat(pair(n, 0.3, 0.5, -3), 1),
+        lambda o: logistic(*o.chunk(2, 1)),
     ),
-    "discretized-logistic-mixture": (lambda: L.DiscretizedLogisticMixture(4), mixture_output),
-    "categorical": (L.Categorical, lambda n: normal(n, 256, *SHAPE)),
-    "symbols": (lambda: L.Categorical(7), lambda n: normal(n, 7, *SHAPE)),
-    "poisson": (L.Poisson, lambda n: normal(n, *SHAPE)),
-    "negative-binomial": (lambda: L.NegativeBinomial(THETA), lambda n: normal(n, *SHAPE)),
+    "discretized-logistic-mixture": (
+        lambda: L.DiscretizedLogisticMixture(4), mixture_output, MixtureOfLogistics
+    ),
+    "categorical": (
+        L.Categorical,
+        lambda n: normal(n, 256, *SHAPE),
+        lambda o: Levels(logits=o.movedim(1, -1)),
+    ),
+    "symbols": (
+        lambda: L.Categorical(7),
+        lambda n: normal(n, 7, *SHAPE),
+        lambda o: D.Categorical(logits=o.movedim(1, -1)),
+    ),
+    "poisson": (L.Poisson, plain(), lambda o: D.Poisson(o.exp())),
+    "negative-binomial": (
+        lambda: L.NegativeBinomial(THETA), plain(), lambda o: counts(o, THETA)
+    ),
     "negative-binomial-fixed": (
         lambda: L.NegativeBinomial(2.0, learn=False),
-        lambda n: normal(n, *SHAPE),
+        plain(),
+        lambda o: counts(o, torch.tensor(2.0)),
     ),
     "zero-inflated": (
         lambda: L.ZeroInflatedNegativeBinomial(THETA),
         lambda n: pair(n, 1, 0.5, -0.3),
+        lambda o: Inflated(*o),
     ),
-    "zero-inflated-fixed": (
+    "zero-inflated-halves": (
         lambda: L.ZeroInflatedNegativeBinomial(THETA),
         lambda n: torch.cat(pair(n, 1, 0, 0.5), 1),
+        lambda o: Inflated(*o.chunk(2, 1)),
     ),
-}
+}  # fmt: skip
 NAMES = list(CASES)
 DISCRETE = [name for name in NAMES if name.startswith(("discretized", "categorical"))]
 COUNTS = [name for name in NAMES if name.startswith(("poisson", "negative", "zero"))]
 
 
 def case(name: str, rows: int, dtype: torch.dtype = torch.float64) -> tuple[L.Likelihood, L.Output]:
-    make, output = CASES[name]
+    make, output, _ = CASES[name]
     torch.manual_seed(1)
     return make().to(dtype), cast(output(rows), dtype)
 
@@ -128,143 +211,30 @@ def parts(output: L.Output) -> list[Tensor]:
     return [output] if isinstance(output, Tensor) else list(output)
 
 
-def draw(likelihood: L.Likelihood, output: L.Output) -> Tensor:
-    torch.manual_seed(2)
-    with torch.no_grad():
-        return likelihood.draw(output, (parts(output)[0].shape[0], *SHAPE))
-
-
-def bins(cdf: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Log mass of the bin around x = k / 255, from a distribution function."""
-    upper = torch.where(x > 1 - STEP / 2, 1.0, cdf(x + STEP / 2))
-    lower = torch.where(x < STEP / 2, 0.0, cdf(x - STEP / 2))
-    return (upper - lower).log()
-
-
-def logistic_cdf(mean: Tensor, log_scale: Tensor | float) -> Callable[[Tensor], Tensor]:
-    scale = torch.as_tensor(log_scale, dtype=torch.float64).exp()
-    return lambda x: torch.sigmoid((x - mean) / scale)
-
-
-def mixture_reference(output: Tensor, x: Tensor) -> Tensor:
-    logits, means, log_scales = output.reshape(-1, 3, 4, *SHAPE).unbind(1)
-    masses = bins(logistic_cdf(means, log_scales), x.unsqueeze(1)).exp()
-    return (torch.softmax(logits, 1) * masses).sum(1).log()
-
-
-def negative_binomial(log_mean: Tensor, theta: Tensor) -> D.Distribution:
-    return D.NegativeBinomial(theta.expand_as(log_mean), logits=log_mean - theta.log())
-
-
-def inflated(x: Tensor, log_mean: Tensor, zeros: Tensor) -> Tensor:
-    """log p of each element."""
-    extra = torch.sigmoid(zeros)
-    counted = negative_binomial(log_mean, THETA.double()).log_prob(x).exp()
-    return ((1 - extra) * counted + extra * (x == 0)).log()
-
-
-# name: log p of each element of x, by other means
-REFERENCES: dict[str, Callable[[Tensor, L.Output], Tensor]] = {
-    "bernoulli": lambda x, o: D.Bernoulli(logits=o).log_prob(x),
-    "continuous-bernoulli": lambda x, o: D.ContinuousBernoulli(
-        logits=o, lims=(0.499999, 0.500001)
-    ).log_prob(x),
-    "bernoulli-probs": lambda x, o: D.Bernoulli(o).log_prob(x),
-    "continuous-bernoulli-probs": lambda x, o: D.ContinuousBernoulli(
-        o, lims=(0.499999, 0.500001)
-    ).log_prob(x),
-    "gaussian": lambda x, o: D.Normal(o, 0.7).log_prob(x),
-    "gaussian-learned": lambda x, o: D.Normal(o, 0.7).log_prob(x),
-    "gaussian-elementwise": lambda x, o: D.Normal(o, PER_PIXEL.double()).log_prob(x),
-    "gaussian-pair": lambda x, o: D.Normal(o[0], o[1].exp()).log_prob(x),
-    "gaussian-sd": lambda x, o: D.Normal(*o).log_prob(x),
-    "gaussian-halves": lambda x, o: D.Normal(o[:, :2], (o[:, 2:] / 2).exp()).log_prob(x),
-    "laplace": lambda x, o: D.Laplace(o, 0.5).log_prob(x),
-    "laplace-pair": lambda x, o: D.Laplace(o[0], o[1].exp()).log_prob(x),
-    "student-t": lambda x, o: D.StudentT(4.0, o, 0.5).log_prob(x),
-    "student-t-pair": lambda x, o: D.StudentT(4.0, *o).log_prob(x),
-    "discretized-gaussian": lambda x, o: bins(D.Normal(o, 0.1).cdf, x),
-    "discretized-gaussian-pair": lambda x, o: bins(D.Normal(o[0], o[1].exp()).cdf, x),
-    "discretized-logistic": lambda x, o: bins(logistic_cdf(o, math.log(0.05)), x),
-    "discretized-logistic-halves": lambda x, o: bins(logistic_cdf(o[:, :2], o[:, 2:]), x),
-    "discretized-logistic-mixture": lambda x, o: mixture_reference(o, x),
-    "categorical": lambda x, o: D.Categorical(logits=o.movedim(1, -1)).log_prob(x * 255),
-    "symbols": lambda x, o: D.Categorical(logits=o.movedim(1, -1)).log_prob(x),
-    "poisson": lambda x, o: D.Poisson(o.exp()).log_prob(x),
-    "negative-binomial": lambda x, o: negative_binomial(o, THETA.double()).log_prob(x),
-    "negative-binomial-fixed": lambda x, o: negative_binomial(o, torch.tensor(2.0)).log_prob(x),
-    "zero-inflated": lambda x, o: inflated(x, *o),
-    "zero-inflated-fixed": lambda x, o: inflated(x, *o.chunk(2, 1)),
-}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_log_prob_is_that_of_the_distribution(name: str) -> None:
-    likelihood, output = case(name, 6)
-    x = draw(likelihood, output)
-    assert x.shape == (6, *SHAPE)
-    expected = REFERENCES[name](x, output).flatten(1).sum(1)
-    torch.testing.assert_close(likelihood.log_prob(x, output), expected, rtol=1e-6, atol=2e-5)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_draws_lie_in_the_support(name: str) -> None:
-    likelihood, output = case(name, 200)
-    x = draw(likelihood, output)
-    assert likelihood.low <= x.min() and x.max() <= likelihood.high
-    if likelihood.step is not None:
-        steps = x / likelihood.step
-        torch.testing.assert_close(steps, steps.round())
-    assert torch.isfinite(likelihood.log_prob(x, output)).all()
-
-
-@pytest.mark.parametrize("name", DISCRETE)
-def test_masses_sum_to_one(name: str) -> None:
-    likelihood, output = case(name, 1)
-    rows = repeated(output, 256)
-    # One element takes all values; the others are held where they are likely.
-    x = draw(likelihood, repeated(output, 1)).expand(256, *SHAPE).clone()
-    x[:, 0, 0, 0] = GRID
-    log_p = likelihood.log_prob(x, rows)
-    held = REFERENCES[name](x[:1], repeated(output, 1)).flatten(1)[:, 1:].sum()
-    assert torch.logsumexp(log_p, 0).item() == pytest.approx(held.item(), abs=1e-6)
-
-
 def repeated(output: L.Output, rows: int) -> L.Output:
     if isinstance(output, Tensor):
         return output[:1].expand(rows, *output.shape[1:])
     return tuple(part[:1].expand(rows, *part.shape[1:]) for part in output)
 
 
-DENSITIES: dict[str, tuple[L.Likelihood, L.Output, float, float]] = {
-    "continuous-bernoulli": (L.ContinuousBernoulli(), torch.tensor([[4.0]]), 0, 1),
-    "continuous-bernoulli-flat": (L.ContinuousBernoulli(), torch.tensor([[1e-4]]), 0, 1),
-    "gaussian": (L.Gaussian(0.7), torch.tensor([[0.3]]), -10, 10),
-    "gaussian-halves": (L.Gaussian(scale="log_sd"), torch.tensor([[0.3, -1.0]]), -10, 10),
-    "laplace": (L.Laplace(0.5), torch.tensor([[0.0]]), -20, 20),
-    "student-t": (L.StudentT(6.0, 0.5), torch.tensor([[0.3]]), -200, 200),
-}
+def draw(likelihood: L.Likelihood, output: L.Output) -> Tensor:
+    torch.manual_seed(2)
+    with torch.no_grad():
+        return likelihood.draw(output, (parts(output)[0].shape[0], *SHAPE))
 
 
-@pytest.mark.parametrize("name", DENSITIES)
-def test_densities_integrate_to_one(name: str) -> None:
-    likelihood, output, low, high = DENSITIES[name]
-    x = torch.linspace(low, high, 400_001, dtype=torch.float64).unsqueeze(1)
-    output = repeated(cast(output, torch.float64), x.shape[0])
-    p = likelihood.double().log_prob(x, output).exp()
-    assert torch.trapezoid(p, x[:, 0]).item() == pytest.approx(1, abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    "likelihood", [L.Poisson(), L.NegativeBinomial(1.5), L.ZeroInflatedNegativeBinomial(1.5)]
-)
-def test_counts_sum_to_one(likelihood: L.Likelihood) -> None:
-    x = torch.arange(3000, dtype=torch.float64).unsqueeze(1)
-    output: L.Output = torch.full_like(x, 1.2)
-    if isinstance(likelihood, L.ZeroInflatedNegativeBinomial):
-        output = torch.cat([torch.full_like(x, 1.2), torch.full_like(x, -0.4)], 1)
-    log_p = likelihood.double().log_prob(x, output)
-    assert torch.logsumexp(log_p, 0).item() == pytest.approx(0, abs=1e-9)
+@pytest.mark.parametrize("name", NAMES)
+def test_log_prob_is_that_of_the_distribution(name: str) -> None:
+    likelihood, output = case(name, 100)
+    x = draw(likelihood, output)
+    assert x.shape == (100, *SHAPE)
+    expected = CASES[name][2](output).log_prob(x).flatten(1).sum(1)
+    torch.testing.assert_close(likelihood.log_prob(x, output), expected, rtol=1e-6, atol=2e-5)
+    assert likelihood.low <= x.min() and x.max() <= likelihood.high
+    if likelihood.step is not None:
+        torch.testing.assert_close(x / likelihood.step, (x / likelihood.step).round())
+    with pytest.raises(ValueError, match="shape"):
+        likelihood.log_prob(x[:, :, :2], output)
 
 
 # The exact Fisher information is the mean square of the score.
@@ -340,26 +310,15 @@ def test_fisher_stand_in_at_the_ends_of_the_range(kind: type, mean: float, scale
         assert 0.3 * exact - 1e-3 * whole < weight.item() < 3 * exact + 1e-3 * whole
 
 
-MOMENTS: dict[str, Callable[[L.Output], D.Distribution]] = {
-    "bernoulli": lambda o: D.Bernoulli(logits=o),
-    "continuous-bernoulli": lambda o: D.ContinuousBernoulli(logits=o),
-    "bernoulli-probs": lambda o: D.Bernoulli(o),
-    "gaussian": lambda o: D.Normal(o, 0.7),
-    "gaussian-pair": lambda o: D.Normal(o[0], o[1].exp()),
-    "laplace": lambda o: D.Laplace(o, 0.5),
-    "poisson": lambda o: D.Poisson(o.exp()),
-    "negative-binomial": lambda o: negative_binomial(o, THETA.double()),
-    "symbols": lambda o: D.Categorical(logits=o.movedim(1, -1)),
-}
+MOMENTS = ["bernoulli", "bernoulli-probs", "gaussian", "gaussian-pair", "laplace", "poisson"]
+MOMENTS += ["negative-binomial"]
 
 
 @pytest.mark.parametrize("name", MOMENTS)
 def test_draws_have_the_moments(name: str) -> None:
     likelihood, output = case(name, 1)
     x = draw(likelihood, repeated(output, 40_000))
-    exact = MOMENTS[name](output)
-    if isinstance(exact, D.Categorical):  # which PyTorch gives no moments
-        exact = numbered(exact)
+    exact = CASES[name][2](output)
     root = math.sqrt(x.shape[0])
     assert ((x.mean(0) - exact.mean[0]).abs() < 5 * x.std(0) / root).all()
     squares = (x - exact.mean[0]).square()
@@ -369,17 +328,11 @@ def test_draws_have_the_moments(name: str) -> None:
 def test_draws_have_extra_zeros() -> None:
     likelihood, output = case("zero-inflated", 1)
     x = draw(likelihood, repeated(output, 40_000))
-    none = inflated(torch.zeros(1, *SHAPE).double(), *output)[0].exp()
+    none = Inflated(*output).log_prob(torch.zeros(1, *SHAPE).double())[0].exp()
     mean = output[0][0].exp() * torch.sigmoid(-output[1][0])
     root = math.sqrt(x.shape[0])
     assert (((x == 0).double().mean(0) - none).abs() < 5 * (none * (1 - none)).sqrt() / root).all()
     assert ((x.mean(0) - mean).abs() < 5 * x.std(0) / root).all()
-
-
-def numbered(symbols: D.Categorical) -> D.Distribution:
-    """Point masses at 0, 1, ..., as near as a normal is to one."""
-    values = torch.arange(symbols.logits.shape[-1]).double().expand_as(symbols.logits)
-    return D.MixtureSameFamily(symbols, D.Normal(values, 1e-9))
 
 
 def test_draws_of_student_t_have_its_quartiles() -> None:
@@ -398,7 +351,7 @@ def test_draws_have_the_frequencies(name: str) -> None:
     x = draw(likelihood, repeated(output, rows))[:, 0, 0, 0]
     frequency = torch.bincount((x * 255).round().long(), minlength=256) / rows
     grid = GRID.reshape(-1, 1, 1, 1).expand(-1, *SHAPE)
-    p = REFERENCES[name](grid, repeated(output, 256))[:, 0, 0, 0].exp()
+    p = CASES[name][2](repeated(output, 256)).log_prob(grid)[:, 0, 0, 0].exp()
     # 5 sigma of a binomial, and one draw where hardly any is expected.
     assert ((frequency - p).abs() < 5 * (p * (1 - p) / rows).sqrt() + 1.5 / rows).all()
     assert p.sum().item() == pytest.approx(1, abs=1e-6)
@@ -469,7 +422,10 @@ def test_negative_binomial_with_large_theta_is_poisson_in_float32() -> None:
     assert negative.item() == pytest.approx(L.Poisson().log_prob(x, log_mean).item(), rel=1e-4)
 
 
-@pytest.mark.parametrize("name", NAMES)
+TRACED = [name for name in NAMES if not name.endswith(("-fixed", "-elementwise", "-sd", "t-pair"))]
+
+
+@pytest.mark.parametrize("name", TRACED)
 def test_functions_can_be_traced(name: str) -> None:
     likelihood, output = case(name, 5, torch.float32)
     count = len(parts(output))
@@ -492,18 +448,10 @@ def test_functions_can_be_traced(name: str) -> None:
 
     trace = make_fx(functions, tracing_mode="symbolic", _allow_non_fake_inputs=True)
     traced = trace(*arguments(5))
-    for rows in (1, 5, 7):
+    for rows in (1, 7):
         inputs = arguments(rows)
         for found, expected in zip(traced(*inputs), functions(*inputs)):
             torch.testing.assert_close(found, expected)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_wrong_shape_is_an_error(name: str) -> None:
-    likelihood, output = case(name, 2)
-    x = draw(likelihood, output)
-    with pytest.raises(ValueError, match="shape"):
-        likelihood.log_prob(x[:, :, :2], output)
 
 
 @pytest.mark.parametrize("kind", [L.Bernoulli, L.ContinuousBernoulli])

@@ -54,15 +54,10 @@ def same(found, wanted):
 )
 def test_the_output_is_found_by_name_or_shape(mlp, curved, images, wrap):
     for model in (mlp, curved):
-        plain = lambda z, m=model: m.decoder(z).view(-1, 6, 6)
-        wanted = crais.evaluate(
-            decoder=plain, images=images, likelihood=crais.Bernoulli(), **CHEAP
-        )
-        wrapped = lambda z, p=plain: wrap(p(z), z)
-        same(
-            crais.evaluate(decoder=wrapped, images=images, likelihood=crais.Bernoulli(), **CHEAP),
-            wanted,
-        )
+        decoder = lambda z, m=model: m.decoder(z).view(-1, 6, 6)
+        given = {"images": images, "likelihood": crais.Bernoulli(), **CHEAP}
+        found = crais.evaluate(decoder=lambda z: wrap(decoder(z), z), **given)
+        same(found, crais.evaluate(decoder=decoder, **given))
 
 
 def net(seed=0, outputs=10):
@@ -224,33 +219,6 @@ def test_outputs_that_are_refused(decoder, likelihood, words):
         crais.evaluate(decoder=decoder, images=torch.ones(3, 10), likelihood=likelihood, **CHEAP)
 
 
-KINDS = {
-    "normal": lambda z: D.Normal(FIFTY(z).view(-1, 10, 5), TWO(z).exp().unsqueeze(-1)),
-    "laplace": lambda z: D.Laplace(FIFTY(z).view(-1, 10, 5), 0.5),
-    "student-t": lambda z: D.StudentT(5.0, FIFTY(z).view(-1, 10, 5), 0.5),
-}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_mixture_has_draws(kind):
-    def decode(z):
-        weights = D.Categorical(logits=FIFTY(z).view(-1, 10, 5).flip(2))
-        return D.MixtureSameFamily(weights, KINDS[kind](z))
-
-    options = CHEAP | {"base": "laplace"}
-    x = draws(decode)
-    found = crais.evaluate(decoder=decode, images=x, **options)
-    assert found.summary["model"]["likelihood"] == "MixtureSameFamily"
-    prior = crais.StandardNormal()
-    wanted = crais.evaluate(
-        log_joint=lambda z, x: prior.log_prob(z) + decode(z).log_prob(x).sum(1),
-        images=x, **(options | {"steps": 200}),
-    )  # fmt: skip
-    assert found.mean == pytest.approx(wanted.mean, abs=0.3)
-    bounds = crais.certify(decoder=decode, latent=4, num_images=10, steps=50, progress=False)
-    assert abs(bounds.gap) < 1
-
-
 class Own(crais.Likelihood):
     """A normal one of sd 1: `log_prob` alone."""
 
@@ -305,7 +273,7 @@ def test_means_outside_the_domain_that_is_said_are_noted():
     assert inside.warnings == []
 
 
-LIKE = {"steps": 100, "chains": 8, "progress": False, "latent": 4}
+LIKE = {"steps": 50, "chains": 4, "progress": False, "latent": 4}
 
 
 @pytest.mark.parametrize(
@@ -321,9 +289,9 @@ LIKE = {"steps": 100, "chains": 8, "progress": False, "latent": 4}
 )
 def test_any_likelihood_that_draws_has_certificates_in_memory(decoder, likelihood):
     bounds = crais.certify(
-        decoder=decoder, likelihood=likelihood, num_images=30, image_shape=(10,), **LIKE
+        decoder=decoder, likelihood=likelihood, num_images=10, image_shape=(10,), **LIKE
     )
-    assert len(bounds) == 30 and abs(bounds.gap) < 0.5
+    assert len(bounds) == 10 and abs(bounds.gap) < 0.5
     assert bounds.images.unique().numel() > 1
 
 
