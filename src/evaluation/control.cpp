@@ -20,7 +20,7 @@ namespace {
 // On 80 random decoders with known log p(x), 32 images each: of 55 without a wrong image, these
 // doubt 1; of 25 others all but 3, whose largest errors are 0.1 to 0.3 nats. One image alone
 // doubts nothing: a run in which 1 of 20 is wrong has mostly right images.
-constexpr double kErrors = 6.0;
+constexpr double kUnexplained = 6.0;
 constexpr double kSmall = 0.2;       // nats: a mean gap that does not matter
 constexpr int64_t kMissed = 2;       // images with a gap above kLargeGap
 constexpr double kSmallError = 0.1;  // nats
@@ -39,7 +39,7 @@ Hardness hardness_of(const MethodTable& table) {
 }
 
 bool exceeds(double excess, double least, double std_error) {
-  return excess > least && !(excess <= kErrors * std_error);
+  return excess > least && !(excess <= kUnexplained * std_error);
 }
 
 }  // namespace

@@ -107,7 +107,7 @@ def test_estimate_logz_with_more_processes_than_chunks(estimate_logz: Program) -
 
 
 def test_a_shard_is_not_divided(eval_loglik: Program, vae: Path) -> None:
-    shard = "--simulate 8 --steps 2 --chunk 2 --quiet --shard 1/2 --out part".split()
+    shard = "--simulate 8 --steps 2 --chunk 2 --quiet --shard 1/2 --control 0 --out part".split()
     eval_loglik.succeed(vae, *shard, env=rank(1, 3))
     assert sorted(os.listdir("part/chunks")) == ["000000.json", "000002.json"]
 

@@ -281,7 +281,7 @@ TEST(Rounds, AreOfReplicatesThatAreAnnealed) {
   const FunctionTarget many(
       {3, 2, at::kDouble},
       [](const at::Tensor& z, const at::Tensor& /*index*/) { return -0.5 * z.square().sum(-1); });
-  expect_error(ErrorKind::kArgument, {"`error`", "replicates"},
+  expect_error(ErrorKind::kArgument, {"`error`", "control"},
                [&] { estimate_log_normalizer(many, options); });
   options.methods = {"iwae:10"};
   options.resampling = "";
