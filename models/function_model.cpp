@@ -162,8 +162,8 @@ std::vector<at::Tensor> call_decoder(const DecoderFunctions& functions,
   const at::Tensor output = functions.decode(inputs[0]).flatten(1);
   if (name == "output") return {output, functions.likelihood.fisher(output)};
   if (name != "simulate") throw internal_error("a decoder has no '" + name + "'");
-  return {inputs[0],
-          functions.likelihood.draw(output, inputs[1]).view(with_rows(output.size(0), data_shape))};
+  const at::Tensor drawn = functions.likelihood.draw(output, inputs[1].to(output.device()));
+  return {inputs[0], drawn.view(with_rows(output.size(0), data_shape))};
 }
 
 std::shared_ptr<const LatentModel> decoder_model(ModelDescription described,

@@ -62,7 +62,8 @@ class Distribution(L.Likelihood):
 
     def draw(self, output: Any, x_shape: Any) -> Tensor:
         drawn: Tensor = output.sample()
-        return drawn.reshape(tuple(x_shape))
+        L.check_rows(drawn.new_empty(tuple(x_shape)), drawn.shape[1:])
+        return drawn
 
 
 _UNIT = (D.constraints.boolean, D.constraints.unit_interval, D.constraints.simplex, D.constraints.one_hot)
