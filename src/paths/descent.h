@@ -20,7 +20,8 @@ struct Tilts {
   at::Tensor h, w;   // [...,N]: values and slopes at the nodes
 };
 
-/// Steps of steepest descent, on the CPU. Each step is frozen once it is made. C is P or 1 (shared).
+/// Steps of steepest descent, on the CPU. Each step is frozen once it is made. C is P, or 1 where
+/// problems share them.
 ///
 /// With kappa = log gamma - log q0 and log q~ = log gamma - v, v depends on kappa alone:
 ///   dv/dtheta = m(theta) - g(e^v),  m = E_q[g(u)],  dD_f/dtheta = -Var_q[g(u)].

@@ -18,7 +18,7 @@ inline std::shared_ptr<const DescentPath> descent_path(const std::string& name) 
       std::shared_ptr<const Path>(PathRegistry::instance().make("path", name)));
 }
 
-/// Equal steps of as many columns as `scale` [C] has, from a mean and a ratio that could be those of
+/// Equal steps of as many columns as `scale` [C] has, from a mean and a ratio like those of
 /// particles.
 inline Descent equal_steps(const Path& path, const at::Tensor& scale, int64_t steps) {
   Descent descent(path.shared_divergence(), at::stack({-30 * scale, 30 * scale}));
