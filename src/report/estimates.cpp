@@ -131,6 +131,7 @@ std::string results_csv(const json& results) {
   CsvWriter csv(names);
   for (auto& row : rows) {
     std::vector<CsvCell> cells;
+    cells.reserve(names.size());
     for (const auto& name : names) cells.emplace_back(row[name]);
     csv.add_row(cells);
   }

@@ -101,7 +101,7 @@ TEST(CommandLine, TakesWordsOfSeveralLines) {
 
 /// Words, and what must be in the message.
 const std::vector<std::pair<Words, Words>>& refused() {
-  static const std::string word("a\0b", 3);  // where the system would take what stands before it
+  static const std::string kWord("a\0b", 3);  // where the system would take what stands before it
   static const std::vector<std::pair<Words, Words>> kRefused = {
       // Unknown flags, with the nearest.
       {{"--scheduel", "linear"}, {"--scheduel", "did you mean --schedule?"}},
@@ -111,8 +111,8 @@ const std::vector<std::pair<Words, Words>>& refused() {
       {{"--zzzzzz"}, {"unknown flag --zzzzzz"}},
       {{"--vers"}, {"did you mean --version?"}},
       // Missing and repeated values.
-      {{"--schedule=" + word}, {"--schedule", "NUL"}},
-      {{"--extra", word}, {"--extra", "NUL"}},
+      {{"--schedule=" + kWord}, {"--schedule", "NUL"}},
+      {{"--extra", kWord}, {"--extra", "NUL"}},
       {{"--steps"}, {"--steps needs a value", "--steps T"}},
       {{"--schedule", "--per-image"}, {"--schedule needs a value"}},
       {{"--schedule="}, {"--schedule", "empty"}},
