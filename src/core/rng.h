@@ -23,7 +23,6 @@ enum class Purpose : uint64_t {
   kCentre = 10,
   kBase = 11,
   kResample = 12,
-  kChains = 13,
   kWitness = 14,
   kRound = 15,
   kControl = 16,

@@ -63,7 +63,7 @@ class Target : public std::enable_shared_from_this<Target> {
   virtual bool forces_pay(at::ScalarType /*dtype*/) const { return false; }
 
   /// True if the target can be divided into its problems by `select`. A target that cannot is
-  /// estimated as a whole, without `target_error` and `budget`.
+  /// estimated as a whole, without `budget`.
   virtual bool can_select() const { return false; }
 
   /// True if every problem has the same density: bases may be fitted to one problem. Default:

@@ -32,19 +32,6 @@ const std::vector<std::pair<std::string, ChunkRun::Column ChunkRun::*>>& ChunkRu
   return kAll;
 }
 
-void ChunkRun::scatter(const ChunkRun& part, const std::vector<int64_t>& index) {
-  const auto total = static_cast<size_t>(*std::max_element(index.begin(), index.end())) + 1;
-  const auto put = [&](const auto& from, auto& to) {
-    if (from.empty()) return;
-    to.resize(std::max(to.size(), total));
-    for (size_t i = 0; i < index.size(); ++i) to[static_cast<size_t>(index[i])] = from[i];
-  };
-  for (const auto& [name, column] : columns()) put(part.*column, this->*column);
-  put(part.flags, flags);
-  num_nonfinite += part.num_nonfinite;
-  cost += part.cost;
-}
-
 std::vector<double> to_column(const at::Tensor& values) {
   if (!values.defined()) return {};
   const at::Tensor plain = values.to(at::kCPU, at::kDouble).contiguous();

@@ -77,9 +77,6 @@ struct ChunkRun {
 
   /// Every column of numbers with its name in files, in the order of files.
   static const std::vector<std::pair<std::string, Column ChunkRun::*>>& columns();
-
-  /// Puts the entries of `part` at the positions `index`, and adds its counts.
-  void scatter(const ChunkRun& part, const std::vector<int64_t>& index);
 };
 
 /// The run of `num_problems` problems with the result `found`. Flags come from its own weights.

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "evaluation/parts.h"
 #include "evaluation/summary.h"
@@ -27,26 +28,17 @@ constexpr double kSmallError = 0.1;  // nats
 // Real images are clearly harder if their errors are larger by this factor, and matter.
 constexpr double kHarder = 3.0;
 
-/// The median of a column over images and repeats, without those that are not known.
-double median_of(const MethodTable& table, const std::string& column) {
-  const at::Tensor values = table.matrix(column).flatten();
-  const at::Tensor known = values.masked_select(values.isfinite());
-  return known.numel() > 0 ? known.median().item<double>() : NAN;
-}
-
+/// Medians over images and repeats, without those that are not known.
 Hardness hardness_of(const MethodTable& table) {
-  return {median_of(table, "ess"), median_of(table, "std_error")};
+  const auto median = [&](const char* column) {
+    return table.matrix(column).nanmedian().item<double>();
+  };
+  return {median("ess"), median("std_error")};
 }
 
 bool exceeds(double excess, double least, double std_error) {
   return excess > least && !(excess <= kUnexplained * std_error);
 }
-
-}  // namespace
-
-int64_t default_control(int64_t num_images) { return std::clamp<int64_t>(num_images / 8, 16, 32); }
-
-namespace {
 
 TunedEstimator both_ways(EstimateOptions options, TunedState state, uint64_t seed) {
   options.methods = {kControlMethod};
@@ -60,14 +52,6 @@ TunedEstimator both_ways(EstimateOptions options, TunedState state, uint64_t see
   const auto parts = std::make_shared<const EstimatorParts>(std::move(options));
   return {parts, std::move(state), parts->methods};
 }
-
-}  // namespace
-
-TunedEstimator control_of(const TunedEstimator& tuned) {
-  return both_ways(tuned.options(), tuned.state(), tuned.options().seed);
-}
-
-namespace {
 
 /// All but the comparison with the run's own images.
 Control bounds_of(const std::map<int64_t, ChunkResult>& chunks) {
@@ -99,6 +83,12 @@ Control bounds_of(const std::map<int64_t, ChunkResult>& chunks) {
 
 }  // namespace
 
+int64_t default_control(int64_t num_images) { return std::clamp<int64_t>(num_images / 8, 16, 32); }
+
+TunedEstimator control_estimator(const TunedEstimator& tuned) {
+  return both_ways(tuned.options(), tuned.state(), tuned.options().seed);
+}
+
 bool is_reached(const Control& control, double error) {
   constexpr double kChance = 2.0;
   return control.chance <= error && control.gap <= error + kChance * control.chance &&
@@ -106,13 +96,17 @@ bool is_reached(const Control& control, double error) {
 }
 
 std::optional<Control> control_of(const RunResults& results, std::optional<double> error) {
-  if (results.control.empty() || results.chunks.empty()) return {};
+  // Other methods, such as IWAE beside it, do not follow the plan.
+  const std::vector<MethodTable> all = tables(results);
+  const auto annealed = std::find_if(all.begin(), all.end(),
+                                     [](const auto& table) { return table.has("accept_prob"); });
+  if (results.control.empty() || annealed == all.end()) return {};
   Control control = bounds_of(results.control);
+  control.real = hardness_of(*annealed);
   if (control.missed >= kMissed || exceeds(control.excess, kSmall, control.chance))
     control.doubts.push_back(Doubt::kControl);
   else if (error && !is_reached(control, *error))
     control.doubts.push_back(Doubt::kUnreached);
-  control.real = hardness_of(tables(results).front());
   if (control.real.std_error > std::max(kSmallError, kHarder * control.simulated.std_error))
     control.doubts.push_back(Doubt::kHarder);
   return control;

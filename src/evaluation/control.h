@@ -28,7 +28,7 @@ int64_t default_control(int64_t num_images);
 
 /// The estimator of the control: base and plan of `tuned`, both ways.
 /// Cost: twice that of an annealed estimate for each image.
-TunedEstimator control_of(const TunedEstimator& tuned);
+TunedEstimator control_estimator(const TunedEstimator& tuned);
 
 /// Images of the control from `begin` to `end` - 1.
 using ControlImages = std::function<std::shared_ptr<const Target>(int64_t begin, int64_t end)>;
@@ -56,7 +56,7 @@ struct Control {
   double chance = 0;         // standard error of the gap by the images' own errors
   int64_t missed = 0;  // images whose gap is above kLargeGap and their own errors do not explain
   double evaluations = 0;    // of all its images
-  Hardness simulated, real;  // of the control's images, and of the run's by the first method
+  Hardness simulated, real;  // of the control's images, and of the run's, annealed
   std::vector<Doubt> doubts;
 };
 

@@ -119,8 +119,7 @@ const std::vector<OptionRow>& option_table() {
        "ais (repeatable)",
        kAny, names_of<ExpectationRegistry>, Record::kIfSet, kBasic},
       {"Target", &E::error, "error", "", "NATS",
-       "chains double in length until log Z has this error and bias, or until the control's bounds "
-       "are as near",
+       "chains double in length until log Z, or the gap of the control, has an error as small",
        kPositive, nullptr, Record::kIfSet, kBasic},
       {"", &E::keep_particles, "keep_particles", "", "", "", kAny, nullptr, Record::kNever},
       {"", &E::witness, "witness", "", "", "", kAny, nullptr, Record::kIfSet}};

@@ -67,6 +67,8 @@ void check_chunk(const ChunkResult& result, const RunShape& expected, const std:
   bool same = static_cast<int64_t>(result.runs.size()) == count * repeats;
   for (size_t i = 0; same && i < result.runs.size(); ++i)
     same = result.runs[i].method == methods[i % methods.size()];
+  if (is_control && same)
+    same = !result.runs[0].upper.empty() && !result.runs[0].upper_std_error.empty();
   if (!same)
     throw data_error(source + ": does not hold " + std::to_string(repeats) + " repeats of " +
                      join(methods) + ", as the run has");

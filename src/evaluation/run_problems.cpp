@@ -117,7 +117,7 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
   const TunedEstimator& tuned = *found;
   results.state = tuned.state();
   const std::optional<TunedEstimator> of_control =
-      problems.control ? std::optional(control_of(tuned)) : std::nullopt;
+      problems.control ? std::optional(control_estimator(tuned)) : std::nullopt;
   require_weights(tuned.num_chains(), std::min(chunks.size, problems.count),
                   asked.budget ? "budget" : "chains");
 

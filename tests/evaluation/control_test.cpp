@@ -56,7 +56,8 @@ TEST(Control, DoubtsWhatErrorsAndBiasDoNotExplain) {
   for (const Case& c : cases) {
     RunResults results;
     ChunkResult& images = results.chunks[0];
-    images.runs = {run_of("ais", Column(5), c.real_error, 0)};
+    images.runs = {run_of("iwae:9", Column(5), 9, 0), run_of("ais", Column(5), c.real_error, 0)};
+    images.runs[1].accept_prob = Column(5, 0.8);
     EXPECT_FALSE(control_of(results));
     ChunkResult& control = results.control[1];
     control.runs = {run_of(kControlMethod, c.gap, c.std_error, c.bias)};

@@ -7,6 +7,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "evaluation/control.h"
 #include "evaluation/result_store.h"
 #include "io/json.h"
 #include "support/expect_error.h"
@@ -221,6 +222,23 @@ TEST(ResultStore, RefusesAnotherRunAndAnotherBuild) {
     EXPECT_EQ(accepted.run(), run);  // and stays what it was
     write_file_atomic(path / "run.json", to_text(kept));
   }
+}
+
+TEST(ResultStore, WantsBoundsOfAControl) {
+  const TemporaryFolder folder;
+  const ResultStore store(folder.path() / "r", {{"run", 1}}, {});
+  run_problems(ProblemSource::of(problems()), Estimator(small()), {1, {}, nullptr, &store});
+  RunShape shape{{kProblems, 3, /*control=*/3}, {"ais"}, small().repeats};
+  ChunkResult control = store.read_chunks(shape).at(1);
+  control.chunk = 4;
+  control.runs.resize(1);
+  control.runs[0].method = kControlMethod;
+  store.write_chunk(control);
+  expect_error(ErrorKind::kData, {"000004.json", "bidirectional"},
+               [&] { store.read_chunks(shape); });
+  control.runs[0].upper = control.runs[0].upper_std_error = control.runs[0].std_error;
+  store.write_chunk(control);
+  EXPECT_EQ(store.read_chunks(shape).size(), 5u);
 }
 
 /// Sealed with its digest and fingerprint, and wrong all the same.

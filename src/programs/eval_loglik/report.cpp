@@ -97,13 +97,10 @@ NotedTables result_tables(const std::vector<LikelihoodSummary>& methods,
 
 std::vector<LikelihoodSummary> summarise(const EvalResults& results) {
   std::vector<LikelihoodSummary> summaries;
-  const std::optional<Control> control = control_of(results, results.error);
   for (const MethodTable& table : tables(results)) {
     LikelihoodSummary s{summarise_method(table, results), {}, 0.0};
     s.log_likelihood = mean_over_images(table.matrix("log_normalizer"), table.matrix("std_error"));
     s.bits_per_dim = bits_per_dim(s.log_likelihood.mean, results.num_pixels) + results.bits_offset;
-    if (control && s.transitions)
-      for (const Doubt doubt : control->doubts) s.doubts.push_back(entry_of(doubt));
     summaries.push_back(std::move(s));
   }
   return summaries;
@@ -147,12 +144,15 @@ std::string model_path(const json& summary) {
 }  // namespace
 
 RunReport report_of(EvalResults results, json summary, const std::string& about) {
-  const std::vector<LikelihoodSummary> methods = summarise(results);
+  const std::optional<Control> control = control_of(results, results.error);
+  std::vector<LikelihoodSummary> methods = summarise(results);
+  for (LikelihoodSummary& s : methods)
+    if (control && s.transitions)
+      for (const Doubt doubt : control->doubts) s.doubts.push_back(entry_of(doubt));
   const std::vector<std::string> warnings = warnings_of(summary);
   summary["warnings"] = warnings;
   summary["results"] = json::array();
   for (const auto& method : methods) summary["results"].push_back(to_json(method));
-  const std::optional<Control> control = control_of(results, results.error);
   if (control) summary["control"].update(to_json(*control));
   const NotedTables tables = result_tables(methods, sentence_of_control(control, summary));
   const auto everything = std::make_shared<const EvalResults>(results);

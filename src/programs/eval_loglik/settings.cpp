@@ -64,8 +64,8 @@ Synopsis eval_loglik_synopsis() {
                  {},
                  " (64; on a CPU fewer if there are under 512 images, so that threads share them)"),
          option::integer("control", "C", {},
-                         "images that the model draws to check the run by an upper bound too; 0: "
-                         "none (default: an eighth of the images, from 16 to 32)")
+                         "number of images that the model draws for the control; 0 leaves it out "
+                         "(default: an eighth of the images, from 16 to 32)")
              .at_least(0),
          estimator_option("error", "image"),
          option::text("shard", "i/N", {"1/1"}, "only every N-th chunk, starting with the i-th"),
