@@ -14,20 +14,14 @@ from torch import distributions as D
 
 from crais.captured import Function
 from crais.errors import UsageError
-from crais.likelihoods import SPREADS
+from crais.likelihoods import LOG_SCALES, SPREADS
 from crais.outputs import MEANS, described, parts_of, plain
 
 Code = tuple[Tensor, Tensor]
 
-# The log variance as a function of what gives it.
-_LOG_VARS: dict[str, Callable[[Tensor], Tensor]] = {
-    "log_var": lambda spread: spread,
-    "log_sd": lambda spread: 2 * spread,
-    "sd": lambda spread: 2 * spread.log(),
-    "var": torch.log,
-}
-_SPREADS = {"scale_tril": lambda spread: spread} | {
-    name: _LOG_VARS[kind] for name, kind in SPREADS.items()
+# The log variance as a function of what gives it; a root of the covariance as it is.
+_SPREADS: dict[str, Callable[[Tensor], Tensor]] = {"scale_tril": lambda spread: spread} | {
+    name: lambda spread, log=LOG_SCALES[kind][0]: 2 * log(spread) for name, kind in SPREADS.items()
 }
 _DISTRIBUTIONS = "latent_dist qz q_z dist distribution posterior".split()
 

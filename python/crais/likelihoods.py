@@ -6,6 +6,7 @@ A likelihood is a module whose parameters may be learned with the decoder's. `x`
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import math
 from collections.abc import Callable, Container, Sequence
@@ -20,7 +21,7 @@ from crais.errors import RowShapeError, UsageError
 Output: TypeAlias = Tensor | tuple[Tensor, ...]
 
 # What a decoder's second tensor may be: the log scale as a function of it, and its slope, squared.
-_LOG_SCALES: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {
+LOG_SCALES: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]] = {
     "log_sd": (lambda spread: spread, torch.ones_like),
     "log_var": (lambda spread: 0.5 * spread, lambda spread: torch.full_like(spread, 0.25)),
     "sd": (torch.log, lambda spread: spread.pow(-2)),
@@ -50,8 +51,7 @@ class Likelihood(nn.Module):
     """The base class of p(x | output), rows of a batch independent. Derive your own from it.
 
     x is [B, *shape]; output is what the decoder returns, a tensor or a tuple of tensors. `log_prob`
-    alone must be there. Export compiles it, `fisher` and `sample`, so they may use tensor operations
-    only.
+    alone must be there. Export compiles the methods, so they may use tensor operations only.
     """
 
     low: float = -math.inf  # the support of x, both ends included
@@ -277,7 +277,7 @@ class LocationScale(_Elementwise):
         if self.given is None:
             raise UsageError(f"say what the scale of {type(self).__name__} is: {self.said()}")
         loc, spread = _halves(output)
-        return loc, _LOG_SCALES[SPREADS[self.given]][0](spread)
+        return loc, LOG_SCALES[SPREADS[self.given]][0](spread)
 
     def information(self, loc: Tensor, log_scale: Tensor) -> tuple[Tensor, ...]:
         about_loc, about_scale = self.of_standard
@@ -286,7 +286,7 @@ class LocationScale(_Elementwise):
     def slopes(self, output: Output) -> tuple[Tensor | float, ...]:
         if self.given is None:
             return (1.0,)
-        return 1.0, _LOG_SCALES[SPREADS[self.given]][1](_halves(output)[1])
+        return 1.0, LOG_SCALES[SPREADS[self.given]][1](_halves(output)[1])
 
     def noise(self, u: Tensor) -> Tensor:
         """The noise as a function of u [B, uniforms, *shape]."""
@@ -509,7 +509,8 @@ class DiscretizedGaussian(_Normal, _Discretized):
     @staticmethod
     def kept(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
         below, above, tiny = torch.special.ndtr(low), torch.special.ndtr(-high), 1e-30
-        at_low, at_high = (torch.exp(-0.5 * t.square()) / math.sqrt(2 * math.pi) for t in (low, high))
+        root = math.sqrt(2 * math.pi)
+        at_low, at_high = (torch.exp(-0.5 * t.square()) / root for t in (low, high))
         middle = (1 - below - above).clamp(min=0)
         slopes = high * at_high - low * at_low
         cubes = high**3 * at_high - low**3 * at_low
@@ -756,15 +757,12 @@ def named(text: str) -> Likelihood:
         for kind in globals().values()
         if isinstance(kind, type) and issubclass(kind, Likelihood) and kind.name
     }
-    try:
-        kind = kinds[name]
-        if issubclass(kind, _OfLogits) and argument in ("", "probs"):
-            return kind(True if argument else None)
-        number = int(argument or 0) if argument.isdecimal() else float(argument or 0)
-        if not issubclass(kind, _OfLogits):
-            return kind(number) if argument else kind()
-    except (KeyError, TypeError, ValueError):
-        pass
+    kind = kinds.get(name)
+    with contextlib.suppress(TypeError, ValueError):
+        if kind is not None and argument in ("", "probs"):
+            return kind(probs=True) if argument else kind()
+        if kind is not None and not issubclass(kind, _OfLogits):
+            return kind(int(argument) if argument.isdecimal() else float(argument))
     near = [one for one in difflib.get_close_matches(name, kinds, 1) if one != name]
     raise UsageError(
         f"no likelihood {text!r}: "

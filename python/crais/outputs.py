@@ -31,6 +31,9 @@ _NAMES = (
 _VALIDATION = threading.Lock()
 _found: list[bool] = []  # of the threads in `unvalidated`: whether distributions looked before
 
+# Supports that do not say their bounds, which are 0 and 1.
+_UNIT = tuple(type(getattr(D.constraints, name)) for name in "boolean one_hot simplex".split())
+
 # Of a distribution: what it is, and how to get its tensors.
 _Taken = tuple[L.Likelihood, Callable[[Any], L.Output]]
 
@@ -50,7 +53,7 @@ class Distribution(L.Likelihood):
             support = support.base_constraint
         if getattr(support, "is_discrete", False):
             self.step = 1.0
-        if isinstance(support, tuple(map(type, _UNIT))):
+        if isinstance(support, _UNIT):
             self.low, self.high = 0.0, 1.0
         self.low = float(torch.as_tensor(getattr(support, "lower_bound", self.low)).min())
         self.high = float(torch.as_tensor(getattr(support, "upper_bound", self.high)).max())
@@ -64,9 +67,6 @@ class Distribution(L.Likelihood):
         drawn: Tensor = output.sample()
         L.check_rows(drawn.new_empty(tuple(x_shape)), drawn.shape[1:])
         return drawn
-
-
-_UNIT = (D.constraints.boolean, D.constraints.unit_interval, D.constraints.simplex, D.constraints.one_hot)
 
 
 def adapted(
@@ -328,7 +328,8 @@ def _categorical(base: Any, z: Tensor) -> _Taken | None:
 def _counts(base: Any, z: Tensor) -> _Taken | None:
     """scvi's negative binomials: a mean `mu` and `theta`; perhaps logits of extra zeros."""
     kind = type(base).__name__
-    if kind not in ("NegativeBinomial", "ZeroInflatedNegativeBinomial") or not hasattr(base, "theta"):
+    kinds = ("NegativeBinomial", "ZeroInflatedNegativeBinomial")
+    if kind not in kinds or not hasattr(base, "theta"):
         return None
     theta = _fixed(base.theta.expand_as(base.mu), z)
     if theta is None:

@@ -84,7 +84,8 @@ class Lit(nn.Module):
 
 
 @pytest.mark.parametrize(
-    "around", [nn.DataParallel, Lit, lambda m: nn.DataParallel(Lit(m)), lambda m: Lit(nn.DataParallel(m))]
+    "around",
+    [nn.DataParallel, Lit, torch.compile, lambda m: nn.DataParallel(Lit(m)), lambda m: Lit(nn.DataParallel(m))],
 )
 def test_wrappers_are_unwrapped(curved, images, around):
     same = {"likelihood": crais.Bernoulli(), **CHEAP}
@@ -114,11 +115,4 @@ def test_functions_are_unwrapped(mlp, images, around, tmp_path):
         image_shape=(36,), quiet=True,
     )  # fmt: skip
     assert report.kind == "weights"
-    assert np.array_equal(found.log_likelihood, wanted.log_likelihood)
-
-
-def test_a_compiled_model_is_unwrapped(curved, images):
-    same = {"likelihood": crais.Bernoulli(), **CHEAP}
-    wanted = crais.evaluate(curved, images, **same)
-    found = crais.evaluate(torch.compile(curved), images, **same)
     assert np.array_equal(found.log_likelihood, wanted.log_likelihood)
