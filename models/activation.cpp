@@ -76,7 +76,7 @@ Activation parse_activation(const std::string& text) {
     spec.finish();
     return activation;
   }
-  throw argument_error("unknown activation '" + text + "'; choose from " + activation_names());
+  throw argument_error("unknown activation '", text, "'; choose from ", activation_names());
 }
 
 std::string activation_names() {

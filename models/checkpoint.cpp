@@ -80,7 +80,7 @@ Vae read_vae(SafeTensors content, const VaeArchitecture& architecture, const std
   }
   if (content.tensors.empty()) return vae;
   const std::string& left = content.tensors.front().first;
-  throw data_error(where + ": tensor " + quoted(left) +
+  throw data_error(where, ": tensor ", quoted(left),
                    " has no place in the architecture that the file describes");
 }
 
@@ -94,16 +94,16 @@ Checkpoint parse_checkpoint(const std::string& bytes, const std::string& file) {
   const SafeTensors content = parse_safetensors(bytes, file);
   const auto metadata = content.metadata.find(kKey);
   if (metadata == content.metadata.end())
-    throw data_error(file + ": not a checkpoint of train-vae (no \"crais\" in its metadata)" +
+    throw data_error(file, ": not a checkpoint of train-vae (no \"crais\" in its metadata)",
                      kModelInPython);
   const std::string where = file + ": metadata";
   const json object = parse_json(metadata->second, where);
   const FileFields fields(object, where);
   if (fields.natural("format_version") != kFormatVersion)
-    throw data_error(file + ": checkpoint format version " + fields.at("format_version").dump() +
-                     ", this program reads version " + std::to_string(kFormatVersion));
+    throw data_error(file, ": checkpoint format version ", fields.at("format_version").dump(),
+                     ", this program reads version ", kFormatVersion);
   if (fields.text("prior") != "standard-normal")
-    throw data_error(file + ": prior " + quoted(fields.text("prior")) +
+    throw data_error(file, ": prior ", quoted(fields.text("prior")),
                      ", expected \"standard-normal\"");
   return {read_vae(content, read_architecture(fields), file), read_info(fields), sha256(bytes)};
 }

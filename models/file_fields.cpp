@@ -26,11 +26,11 @@ bool fits(at::IntArrayRef found, at::IntArrayRef wanted) {
 
 FileFields::FileFields(const json& object, std::string where)
     : object_(object), where_(std::move(where)) {
-  if (!object_.is_object()) throw data_error(where_ + " is not an object");
+  if (!object_.is_object()) throw data_error(where_, " is not an object");
 }
 
 Error FileFields::wrong(const std::string& key, const std::string& right) const {
-  return data_error(where_ + ": \"" + key + "\" is not " + right);
+  return data_error(where_, ": \"", key, "\" is not ", right);
 }
 
 bool FileFields::has(const std::string& key) const {
@@ -40,7 +40,7 @@ bool FileFields::has(const std::string& key) const {
 
 const json& FileFields::at(const std::string& key) const {
   const auto value = object_.find(key);
-  if (value == object_.end()) throw data_error(where_ + ": \"" + key + "\" is missing");
+  if (value == object_.end()) throw data_error(where_, ": \"", key, "\" is missing");
   return *value;
 }
 
@@ -118,12 +118,12 @@ at::Tensor tensor_of(const SafeTensors& file, const std::string& name, at::IntAr
   const std::string place = where + ": tensor \"" + name + "\" ",
                     expected = std::string(at::toString(type)) + " " + shape_text(shape);
   const at::Tensor* found = file.find(name);
-  if (!found) throw data_error(place + "is missing; it should be " + expected);
+  if (!found) throw data_error(place, "is missing; it should be ", expected);
   if (found->scalar_type() != type || !fits(found->sizes(), shape))
-    throw data_error(place + "is " + at::toString(found->scalar_type()) + " " +
-                     shape_text(found->sizes()) + ", expected " + expected);
+    throw data_error(place, "is ", at::toString(found->scalar_type()), " ",
+                     shape_text(found->sizes()), ", expected ", expected);
   if (!at::isfinite(*found).all().item<bool>())
-    throw data_error(place + "holds NaN or infinite values");
+    throw data_error(place, "holds NaN or infinite values");
   return *found;
 }
 

@@ -45,7 +45,7 @@ class FileFields {
     try {
       return parse(text(key));
     } catch (const Error& error) {  // a usage error of a flag is a data error in a file
-      throw data_error(where_ + ": " + error.what());
+      throw data_error(where_, ": ", error.what());
     }
   }
 

@@ -9,18 +9,55 @@
 
 #include "core/rng.h"
 #include "models/decoder_density.h"
-#include "models/network_model.h"
 #include "util/error.h"
 
 namespace crais {
 namespace {
 
 constexpr int64_t kRowsOfFunctions = 512;  // not measured
+constexpr int64_t kRowsOfNetworks = 512;   // few enough to stay in a cache
 
 std::vector<int64_t> with_rows(int64_t rows, const std::vector<int64_t>& shape) {
   std::vector<int64_t> all = {rows};
   all.insert(all.end(), shape.begin(), shape.end());
   return all;
+}
+
+ModelManifest manifest_of(const Vae& vae) {
+  const VaeArchitecture& architecture = vae.architecture;
+  ModelManifest manifest;
+  manifest.vae = vae;
+  manifest.uniforms = architecture.num_pixels();
+  manifest.batch = kRowsOfNetworks;
+  ModelDescription& d = manifest.model;
+  d.name = "VAE";
+  d.kind = "checkpoint";
+  d.latent = architecture.latent;
+  d.data_shape = {architecture.image_rows, architecture.image_cols};
+  d.set_likelihood(architecture.likelihood);
+  d.functions = {"joint", "output", "simulate"};
+  if (!vae.encoder.empty()) d.functions.emplace_back("encode");
+  return manifest;
+}
+
+/// The functions of a VAE on the device, and of its original weights.
+ModelFunctions functions_of(const Vae& moved, const Vae& original,
+                            const std::vector<int64_t>& data_shape) {
+  return [=](const std::string& name,
+             const std::vector<at::Tensor>& inputs) -> std::vector<at::Tensor> {
+    // From the original weights: draws are then equal on every device.
+    const Vae& vae = name == "simulate" ? original : moved;
+    const at::TensorOptions options = vae.decoder.layers.front().weight.options();
+    if (name == "joint") {
+      const auto [value, grad] = log_joint_with_grad(decoder_network(vae), inputs[0].to(options),
+                                                     inputs[1].flatten(1).to(options));
+      return {value, grad};
+    }
+    const DecoderFunctions functions{
+        [&](const at::Tensor& z) { return vae.decoder.forward(z.to(options)); },
+        [&](const at::Tensor& x) { return vae.encode(x.flatten(1)); }, vae.architecture.likelihood};
+    return call_decoder(functions, data_shape, name, inputs);
+  };
 }
 
 }  // namespace
@@ -76,8 +113,8 @@ std::vector<at::Tensor> FunctionModel::results(
     fits = at::isFloatingType(outputs[i].scalar_type()) &&
            (shapes[i].empty() || outputs[i].sizes() == at::IntArrayRef(shapes[i]));
   if (!fits)
-    throw data_error(place_.where + ": '" + function +
-                     "' does not return what its description says" + kExportAgain);
+    throw data_error(place_.where, ": '", function, "' does not return what its description says",
+                     kExportAgain);
   return outputs;
 }
 
@@ -116,7 +153,7 @@ std::optional<LatentModel::Posterior> FunctionModel::encode(const at::Tensor& x,
   const at::Tensor &loc = outputs[0], &scale = outputs[1];
   if (scale.sizes() == at::IntArrayRef({rows, dim})) return Posterior{loc, (0.5 * scale).exp()};
   if (scale.sizes() != at::IntArrayRef({rows, dim, dim}))
-    throw data_error(place_.where + ": its encoder returns neither log_var nor scale_tril");
+    throw data_error(place_.where, ": its encoder returns neither log_var nor scale_tril");
   return Posterior{loc, scale};
 }
 
@@ -126,8 +163,29 @@ std::optional<LatentModel::Output> FunctionModel::output(const at::Tensor& z,
   const auto outputs = results("output", {z, y}, {{}, {}});
   if (outputs[0].dim() != 2 || outputs[0].size(0) != z.size(0) ||
       outputs[0].sizes() != outputs[1].sizes())
-    throw data_error(place_.where + ": its output and Fisher weights are not [rows, M]");
+    throw data_error(place_.where, ": its output and Fisher weights are not [rows, M]");
   return Output{outputs[0], outputs[1]};
+}
+
+NetworkModel::NetworkModel(const ModelManifest& manifest_with_vae, std::string where,
+                           at::Device device, at::ScalarType dtype)
+    : FunctionModel(manifest_with_vae,
+                    functions_of(manifest_with_vae.vae->to(device, dtype), *manifest_with_vae.vae,
+                                 manifest_with_vae.model.data_shape),
+                    {device, "aten", std::move(where)}),
+      decoder_(decoder_network(manifest_with_vae.vae->to(device, dtype))) {}
+
+std::shared_ptr<const LatentModel> network_model(const Vae& vae) {
+  const at::Tensor& weight = vae.decoder.layers.front().weight;
+  return std::make_shared<NetworkModel>(manifest_of(vae), "the VAE", weight.device(),
+                                        weight.scalar_type());
+}
+
+std::shared_ptr<const LatentModel> network_model(const Checkpoint& checkpoint, at::Device device,
+                                                 at::ScalarType dtype) {
+  ModelManifest manifest = manifest_of(checkpoint.vae);
+  manifest.model.binarisation = checkpoint.info.binarisation;
+  return std::make_shared<NetworkModel>(manifest, "the checkpoint", device, dtype);
 }
 
 std::shared_ptr<const LatentModel> function_model(ModelManifest manifest, ModelFunctions functions,
@@ -161,7 +219,7 @@ std::vector<at::Tensor> call_decoder(const DecoderFunctions& functions,
   }
   const at::Tensor output = functions.decode(inputs[0]).flatten(1);
   if (name == "output") return {output, functions.likelihood.fisher(output)};
-  if (name != "simulate") throw internal_error("a decoder has no '" + name + "'");
+  if (name != "simulate") throw internal_error("a decoder has no '", name, "'");
   const at::Tensor drawn = functions.likelihood.draw(output, inputs[1].to(output.device()));
   return {inputs[0], drawn.view(with_rows(output.size(0), data_shape))};
 }

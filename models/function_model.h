@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/checkpoint.h"
 #include "models/model_manifest.h"
 
 namespace crais {
@@ -62,6 +63,27 @@ class FunctionModel : public LatentModel {
   ModelFunctions functions_;
   FunctionPlace place_;
 };
+
+/// A model of weights without code, an MLP decoder under N(0, I) and perhaps an encoder, which manual
+/// ATen code evaluates, on any device and for any floating type.
+class NetworkModel : public FunctionModel {
+ public:
+  /// The model of a manifest's `vae`.
+  NetworkModel(const ModelManifest& manifest, std::string where, at::Device device,
+               at::ScalarType dtype);
+
+  const DecoderNetwork* decoder() const override { return &decoder_; }
+  bool is_network() const override { return true; }
+
+ private:
+  DecoderNetwork decoder_;  // on the model's device
+};
+
+/// The model of a VAE, on its device and of its type.
+std::shared_ptr<const LatentModel> network_model(const Vae& vae);
+/// The model of a checkpoint's weights, with the checkpoint's description.
+std::shared_ptr<const LatentModel> network_model(const Checkpoint& checkpoint, at::Device device,
+                                                 at::ScalarType dtype);
 
 /// A model in memory. A model of MLPs is computed from its weights, in `dtype`, without calls of
 /// its functions.

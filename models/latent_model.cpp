@@ -61,9 +61,8 @@ void check_support(const ModelDescription& model, const at::Tensor& data,
   else if (value > 1 && model.high == 1.0)
     remedy = std::string(". Pixels of 0 to 255 need `scale` 255") +
              (model.likelihood == "bernoulli" ? ", or grey ones `binarisation` static:0" : "");
-  throw data_error(where + ": entry " + std::to_string(entry) + " of image " +
-                   std::to_string(image) + " is " + shortest(value) + "; the likelihood (" +
-                   model.likelihood + ") needs " + right + remedy);
+  throw data_error(where, ": entry ", entry, " of image ", image, " is ", shortest(value),
+                   "; the likelihood (", model.likelihood, ") needs ", right, remedy);
 }
 
 at::Tensor labels_for(const LabelDescription& labels, const at::Tensor& stored,
@@ -72,10 +71,10 @@ at::Tensor labels_for(const LabelDescription& labels, const at::Tensor& stored,
   const bool one_hot =
       is_whole && stored.dim() == 1 && labels.shape.size() == 1 && labels.dtype == at::kFloat;
   if (!one_hot && stored.sizes().slice(1) != at::IntArrayRef(labels.shape))
-    throw data_error(where + ": labels are " + shape_text(stored.sizes().slice(1).vec()) +
-                     ", the model's are " + shape_text(labels.shape));
+    throw data_error(where, ": labels are ", shape_text(stored.sizes().slice(1).vec()),
+                     ", the model's are ", shape_text(labels.shape));
   if (labels.dtype == at::kLong && !is_whole)
-    throw data_error(where + ": labels are floating, the model's are whole numbers");
+    throw data_error(where, ": labels are floating, the model's are whole numbers");
   if (one_hot || labels.dtype == at::kLong) {
     const at::Tensor flat = stored.to(at::kLong).flatten();
     const int64_t low = one_hot ? 0 : labels.low,
@@ -83,12 +82,11 @@ at::Tensor labels_for(const LabelDescription& labels, const at::Tensor& stored,
     const at::Tensor bad = (flat.lt(low) | flat.gt(high)).nonzero();
     if (bad.size(0) > 0) {
       const auto first = bad[0][0].item<int64_t>();
-      throw data_error(where + ": label " + std::to_string(first) + " is " +
-                       std::to_string(flat[first].item<int64_t>()) + "; the model knows " +
-                       std::to_string(low) + " to " + std::to_string(high));
+      throw data_error(where, ": label ", first, " is ", flat[first].item<int64_t>(),
+                       "; the model knows ", low, " to ", high);
     }
   } else if (!stored.isfinite().all().item<bool>()) {
-    throw data_error(where + ": a label is not finite");
+    throw data_error(where, ": a label is not finite");
   }
   if (one_hot) return at::one_hot(stored.to(at::kLong), labels.shape[0]).to(at::kFloat);
   return stored.to(labels.dtype);

@@ -117,7 +117,7 @@ Likelihood parse_likelihood(const std::string& text) {
   } else if (spec.name() == "continuous-bernoulli") {
     likelihood.family = Family::kContinuousBernoulli;
   } else if (spec.name() != "bernoulli") {
-    throw argument_error("unknown likelihood '" + text +
+    throw argument_error("unknown likelihood '", text,
                          "'; choose from bernoulli, continuous-bernoulli, gaussian:SD");
   }
   spec.finish();

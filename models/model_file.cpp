@@ -27,10 +27,9 @@ Kind kind_of(const std::string& bytes, const std::string& where) {
   if (any("/constants.pkl")) return Kind::kScript;  // torch.save does not write it
   if (any("/data/aotinductor/")) return Kind::kPackage;
   if (any("/extra/crais.safetensors")) return Kind::kWeights;
-  throw data_error(where +
-                   ": neither a checkpoint of train-vae, nor a model of crais.export, nor "
-                   "TorchScript" +
-                   kModelInPython);
+  throw data_error(
+      where, ": neither a checkpoint of train-vae, nor a model of crais.export, nor TorchScript",
+      kModelInPython);
 }
 
 /// Code runs only from a file whose name says that it is code.
@@ -39,9 +38,9 @@ void check_name(Kind kind, const std::filesystem::path& path) {
   const bool is_script = ending == ".pt" || ending == ".pth", is_package = ending == ".pt2";
   const auto require = [&](bool agrees, const char* content, const char* name) {
     if (!agrees)
-      throw data_error(path.string() + ": holds " + content +
-                       ", and its name says otherwise; if you trust it, name it " +
-                       path.stem().string() + name);
+      throw data_error(path.string(), ": holds ", content,
+                       ", and its name says otherwise; if you trust it, name it ",
+                       path.stem().string(), name);
   };
   switch (kind) {
     case Kind::kCheckpoint:

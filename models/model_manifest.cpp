@@ -263,7 +263,7 @@ void check_arrays(const ModelManifest& manifest, const std::string& where) {
     return tensor_of(manifest.arrays, name, shape, where, type).size(0);
   };
   const auto require = [&](bool holds, const std::string& fault) {
-    if (!holds) throw data_error(where + ": " + fault);
+    if (!holds) throw data_error(where, ": ", fault);
   };
   const bool has_pairs = manifest.arrays.find("pairs.z") != nullptr;
   const int64_t rows = rows_of("check.z", {model.latent}),
@@ -296,7 +296,7 @@ ModelManifest read_manifest(const std::string& bytes, const std::string& where) 
   try {
     SafeTensors arrays = parse_safetensors(bytes, where);
     const auto text = arrays.metadata.find("crais");
-    if (text == arrays.metadata.end()) throw data_error(where + " does not describe a model");
+    if (text == arrays.metadata.end()) throw data_error(where, " does not describe a model");
     const std::string place = where + ": description";
     const json description = parse_json(text->second, place);
     ModelManifest manifest = manifest_of(FileFields(description, place), std::move(arrays), where);
@@ -307,7 +307,7 @@ ModelManifest read_manifest(const std::string& bytes, const std::string& where) 
     }
     return manifest;
   } catch (const Error& error) {
-    throw data_error(std::string(error.what()) + kExportAgain);
+    throw data_error(error.what(), kExportAgain);
   }
 }
 
@@ -333,8 +333,8 @@ void check_values(const ModelManifest& manifest, const LatentModel& model,
                     "check.value", kValueTolerance);
   }
   if (wrong)
-    throw data_error(where + ": its code does not compute here what PyTorch did at export" +
-                     kExportAgain + " on this machine");
+    throw data_error(where, ": its code does not compute here what PyTorch did at export",
+                     kExportAgain, " on this machine");
 }
 
 }  // namespace crais

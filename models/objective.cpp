@@ -22,7 +22,7 @@ Objective parse_objective(const std::string& text) {
   if (spec.name() == "iwae")
     objective = {Objective::Kind::kIwae, spec.integer("samples", 1, 100000)};
   else if (spec.name() != "elbo")
-    throw argument_error("unknown objective '" + text + "'; choose from elbo, iwae:K");
+    throw argument_error("unknown objective '", text, "'; choose from elbo, iwae:K");
   spec.finish();
   return objective;
 }
@@ -76,7 +76,7 @@ Decay parse_decay(const std::string& text) {
   if (spec.name() == "cosine")
     decay.final_rate = spec.number("final", 0.0, 1.0, 0.0);
   else if (spec.name() != "none")
-    throw argument_error("unknown decay '" + text + "'; choose from none, cosine:FINAL");
+    throw argument_error("unknown decay '", text, "'; choose from none, cosine:FINAL");
   spec.finish();
   return decay;
 }

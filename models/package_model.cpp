@@ -16,7 +16,7 @@
 
 #include "io/json.h"
 #include "io/zip.h"
-#include "models/network_model.h"
+#include "models/function_model.h"
 #include "util/error.h"
 #include "util/version.h"
 
@@ -47,15 +47,15 @@ ModelManifest manifest_of(ZipArchive& archive, const std::string& where) {
     return name.ends_with("/" + entry);
   });
   if (position == names.end())
-    throw data_error(where + ": a .pt2 package without " + entry + kExportAgain);
+    throw data_error(where, ": a .pt2 package without ", entry, kExportAgain);
   return read_manifest(archive.read(*position), where + ": " + entry);
 }
 
 /// Checks that native code is for this LibTorch and this processor.
 void check_machine(const ModelManifest& m, const std::string& where) {
   if (without_patch(m.torch) != without_patch(libtorch_version()))
-    throw data_error(where + ": exported with PyTorch " + quoted(m.torch) + ", this is LibTorch " +
-                     libtorch_version() + kExportAgain + " under PyTorch " +
+    throw data_error(where, ": exported with PyTorch ", quoted(m.torch), ", this is LibTorch ",
+                     libtorch_version(), kExportAgain, " under PyTorch ",
                      without_patch(libtorch_version()));
 #if defined(__x86_64__)
   const std::string this_machine = "x86_64";
@@ -65,16 +65,16 @@ void check_machine(const ModelManifest& m, const std::string& where) {
   const std::string this_machine = "another";
 #endif
   if (m.machine != this_machine)
-    throw data_error(where + ": exported on " + quoted(m.machine) + ", this machine is " +
-                     this_machine + kExportAgain + " here");
+    throw data_error(where, ": exported on ", quoted(m.machine), ", this machine is ", this_machine,
+                     kExportAgain, " here");
   const std::set<std::string> present = processor_flags();
   if (present.empty()) return;
   std::string missing;
   for (const std::string& flag : m.cpu_flags)
     if (present.count(flag) == 0) missing += " " + flag;
   if (!missing.empty())
-    throw data_error(where + ": its code needs" + missing.substr(0, 80) +
-                     ", which this processor lacks" + kExportAgain +
+    throw data_error(where, ": its code needs", missing.substr(0, 80),
+                     ", which this processor lacks", kExportAgain,
                      " here, or for both machines (march=\"x86-64-v3\")");
 }
 
@@ -82,12 +82,12 @@ void check_machine(const ModelManifest& m, const std::string& where) {
 void check_device(const ModelManifest& m, at::Device device, const std::string& where) {
   const std::string wanted_device = device.is_cpu() ? "cpu" : "cuda";
   if (m.device != wanted_device)
-    throw argument_error("`device`: " + where + " was exported for " + m.device +
-                         ", whose `device` is " + m.device + kExportAgain + " of a model on " +
+    throw argument_error("`device`: ", where, " was exported for ", m.device,
+                         ", whose `device` is ", m.device, kExportAgain, " of a model on ",
                          wanted_device);
   if (device.has_index() && device.index() > 0)
-    throw argument_error("`device`: packages run on the first CUDA device; CUDA_VISIBLE_DEVICES=" +
-                         std::to_string(device.index()) + " makes another the first");
+    throw argument_error("`device`: packages run on the first CUDA device; CUDA_VISIBLE_DEVICES=",
+                         device.index(), " makes another the first");
 }
 
 using Package = torch::inductor::AOTIModelPackageLoader;
@@ -122,8 +122,7 @@ ModelFunctions functions_of(const std::vector<std::string>& names, const std::st
       packages.emplace(name, load<Package>(where, name));
     } catch (const std::exception& error) {
       const std::string text = error.what();
-      throw data_error(where + ": '" + name +
-                       "' cannot be loaded: " + text.substr(0, text.find('\n')));
+      throw data_error(where, ": '", name, "' cannot be loaded: ", text.substr(0, text.find('\n')));
     }
   }
   return [packages](const std::string& name, std::vector<at::Tensor> inputs) {
@@ -144,7 +143,7 @@ std::shared_ptr<const LatentModel> read_package_model(const ModelFile& file, at:
     model = std::make_shared<NetworkModel>(manifest, where, device, dtype);
   } else {
     if (file.kind == ModelFile::Kind::kWeights)
-      throw data_error(where + ": holds neither code nor the weights of an MLP" + kExportAgain);
+      throw data_error(where, ": holds neither code nor the weights of an MLP", kExportAgain);
     check_machine(manifest, where);
     check_device(manifest, device, where);
     model = std::make_shared<FunctionModel>(manifest, functions_of(manifest.model.functions, where),

@@ -27,7 +27,7 @@ auto of_file(const std::string& what, const Call& call) {
     const std::string mark = "RuntimeError: ";
     if (const auto at = text.rfind(mark); at != std::string::npos)
       text = text.substr(at + mark.size());
-    throw data_error(what + ": " + text.substr(0, text.find('\n')));
+    throw data_error(what, ": ", text.substr(0, text.find('\n')));
   }
 }
 
@@ -74,21 +74,21 @@ void check_decoder(const std::function<at::Tensor(const at::Tensor&)>& decode, i
   at::Generator rng = make_generator(0);
   const at::Tensor z = at::empty({64, latent}, at::kFloat).normal_(0, 1, rng), made = decode(z);
   if (!made.isfinite().all().item<bool>())
-    throw data_error(what + "values that are not finite at a draw from N(0, I)");
+    throw data_error(what, "values that are not finite at a draw from N(0, I)");
   const auto differs = [&](const at::Tensor& other, double tolerance) {
     const double apart = (other - made.slice(0, 0, other.size(0))).abs().max().item<double>();
     return apart > tolerance * (1 + made.abs().max().item<double>());
   };
   if (differs(decode(z), 1e-6))
-    throw data_error(what + "different values at each call: is a latent drawn inside?");
+    throw data_error(what, "different values at each call: is a latent drawn inside?");
   if (differs(decode(z.slice(0, 0, 1)), 1e-4))
-    throw data_error(what + "different values for a row if other rows are in the batch");
+    throw data_error(what, "different values for a row if other rows are in the batch");
   const bool is_unit = made.ge(0).logical_and(made.le(1)).all().item<bool>();
   if (likelihood.is_of_logits() && is_unit != probs)
     throw argument_error(
-        what + (probs ? "values outside [0, 1], but bernoulli:probs takes probabilities"
-                      : "values in [0, 1], as after a sigmoid, but the likelihood takes logits; "
-                        "bernoulli:probs takes probabilities"));
+        what, (probs ? "values outside [0, 1], but bernoulli:probs takes probabilities"
+                     : "values in [0, 1], as after a sigmoid, but the likelihood takes logits; "
+                       "bernoulli:probs takes probabilities"));
 }
 
 /// The model of a module that crais.export did not write.
@@ -96,7 +96,7 @@ std::shared_ptr<const LatentModel> plain_model(const Script& script, const Scrip
   const c10::NoGradGuard no_grad;
   const std::string &where = script.where, method = script.has("decode") ? "decode" : "forward";
   if (asked.likelihood.empty() || asked.latent == 0)
-    throw argument_error(where +
+    throw argument_error(where,
                          ": TorchScript that does not describe itself; give `likelihood`, such as "
                          "bernoulli, and `latent`, the size D of z [B,D], or export the model");
   const bool probs = asked.likelihood == "bernoulli:probs";
@@ -106,7 +106,7 @@ std::shared_ptr<const LatentModel> plain_model(const Script& script, const Scrip
     const auto made = script.call(method, {z});
     if (made.size() != 1 || !at::isFloatingType(made[0].scalar_type()) || made[0].dim() < 2 ||
         made[0].size(0) != z.size(0) || made[0].numel() == 0)
-      throw data_error(where + ": '" + method + "' does not make one tensor [B, ...] of z [B,D]");
+      throw data_error(where, ": '", method, "' does not make one tensor [B, ...] of z [B,D]");
     return made[0];
   };
   check_decoder(decode, asked.latent, functions.likelihood, probs,
@@ -119,7 +119,7 @@ std::shared_ptr<const LatentModel> plain_model(const Script& script, const Scrip
   if (script.has("encode"))
     functions.encode = [=](const at::Tensor& x) -> Vae::Posterior {
       const auto q = script.call("encode", {x});
-      if (q.size() != 2) throw data_error(where + ": 'encode' makes no mean and log-variance");
+      if (q.size() != 2) throw data_error(where, ": 'encode' makes no mean and log-variance");
       return {q[0], q[1]};
     };
   ModelDescription d;

@@ -197,7 +197,7 @@ const EpochMetrics& Trainer::run_epoch(const std::function<void(const TrainProgr
   metrics.train = train(metrics.kl_weight, report);
   metrics.validation = validate();
   if (!std::isfinite(metrics.train.bound) || !std::isfinite(metrics.validation.bound))
-    throw argument_error("training diverged in epoch " + std::to_string(metrics.epoch) +
+    throw argument_error("training diverged in epoch ", metrics.epoch,
                          ": the objective is not finite; try a smaller learning rate");
   metrics.seconds = seconds_since(start);
   const EpochMetrics* best = best_metrics();
@@ -263,19 +263,17 @@ void Trainer::check(const TrainerState& state) const {
   const int64_t steps_per_epoch = (images + options_.batch - 1) / options_.batch;
   const auto epochs = static_cast<int64_t>(state.metrics.size());
   if (state.steps != epochs * steps_per_epoch)
-    throw data_error("the training state has " + std::to_string(state.steps) + " steps in " +
-                     std::to_string(epochs) + " epochs of " + std::to_string(steps_per_epoch));
+    throw data_error("the training state has ", state.steps, " steps in ", epochs, " epochs of ",
+                     steps_per_epoch);
   for (int64_t e = 0; e < epochs; ++e) {
     const EpochMetrics& metrics = state.metrics[static_cast<size_t>(e)];
     if (metrics.epoch != e + 1)
-      throw data_error("the training state has the metrics of epoch " +
-                       std::to_string(metrics.epoch) + " as those of epoch " +
-                       std::to_string(e + 1));
+      throw data_error("the training state has the metrics of epoch ", metrics.epoch,
+                       " as those of epoch ", e + 1);
     for (const double value : {metrics.learning_rate, metrics.kl_weight, metrics.train.bound,
                                metrics.validation.bound, metrics.validation.elbo, metrics.seconds})
       if (!std::isfinite(value))
-        throw data_error("the training state has no finite metrics of epoch " +
-                         std::to_string(e + 1));
+        throw data_error("the training state has no finite metrics of epoch ", e + 1);
   }
 }
 

@@ -26,14 +26,14 @@ void check_settings(const json& saved, const json& settings, const std::string& 
   for (const auto& [name, now] : settings.items()) {
     const json before = saved.value(name, json());
     if (before != now)
-      throw argument_error(file + ": was trained with " + name + " " + shown(before) +
-                           ", this run asks for " + shown(now) +
+      throw argument_error(file, ": was trained with ", name, " ", shown(before),
+                           ", this run asks for ", shown(now),
                            "; resume with the same settings, or start afresh with `overwrite`");
   }
   for (const auto& [name, before] : saved.items())
     if (!settings.contains(name))
-      throw argument_error(file + ": was trained with the setting " + quoted(name) + " " +
-                           shown(before) + ", which this run does not have");
+      throw argument_error(file, ": was trained with the setting ", quoted(name), " ",
+                           shown(before), ", which this run does not have");
 }
 
 }  // namespace
@@ -78,20 +78,20 @@ TrainerState read_training_state(const std::filesystem::path& path, const json& 
   const SafeTensors content = read_safetensors(path);
   const auto entry = content.metadata.find(kTrainingKey);
   if (entry == content.metadata.end())
-    throw data_error(file + ": not a training state (no \"" + kTrainingKey + "\" in its metadata)");
+    throw data_error(file, ": not a training state (no \"", kTrainingKey, "\" in its metadata)");
   TrainerState state;
   try {
     const json metadata = parse_json(entry->second, file + ": metadata");
     if (metadata.at("format_version") != kTrainingFormatVersion)
-      throw data_error(file + ": training state format version " +
-                       shown(metadata.at("format_version")) + ", this program reads version " +
-                       std::to_string(kTrainingFormatVersion));
+      throw data_error(file, ": training state format version ",
+                       shown(metadata.at("format_version")), ", this program reads version ",
+                       kTrainingFormatVersion);
     check_settings(metadata.at("settings"), settings, file);
     state.steps = json_field<int64_t>(metadata, "steps", file + ": metadata");
-    if (state.steps < 0) throw data_error(file + ": metadata: \"steps\" is negative");
+    if (state.steps < 0) throw data_error(file, ": metadata: \"steps\" is negative");
     state.metrics = metadata.at("metrics");
   } catch (const json::exception& error) {
-    throw data_error(file + ": metadata: " + quoted(error.what()));
+    throw data_error(file, ": metadata: ", quoted(error.what()));
   }
   state.weights = tensor_of(content, "weights", {-1}, file);
   state.best_weights = tensor_of(content, "best_weights", {-1}, file);

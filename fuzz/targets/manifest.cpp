@@ -1,8 +1,8 @@
 // What exported models say of themselves. No code of theirs is loaded.
 #include "harness.h"
 #include "kernels/fused_decoder.h"
+#include "models/function_model.h"
 #include "models/model_manifest.h"
-#include "models/network_model.h"
 
 void crais::fuzz::read(std::string_view input) {
   const ModelManifest manifest = read_manifest(safetensors(input, "crais"), "input");

@@ -6,6 +6,7 @@
 #include "harness.h"
 #include "io/json.h"
 #include "programs/eval_loglik/commands.h"
+#include "programs/eval_loglik/settings.h"
 #include "util/digest.h"
 #include "util/error.h"
 

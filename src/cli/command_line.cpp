@@ -38,7 +38,7 @@ const Option& option_of(const std::vector<Option>& options, const std::string& f
   for (const Option& option : options) names.push_back(option.name);
   const bool one_dash = std::find(names.begin(), names.end(), name) != names.end();
   throw argument_error(
-      "unknown flag " + flag +
+      "unknown flag ", flag,
       (one_dash ? "; did you mean --" + name + "?" : did_you_mean(name, names, "--")));
 }
 
@@ -46,14 +46,14 @@ const Option& option_of(const std::vector<Option>& options, const std::string& f
 /// `what`.
 json checked(const Option& option, const json& given, const std::string& what) {
   if (given == json(true) && option.kind != Kind::kFlag)
-    throw argument_error(what + " needs a value: " + what + " " + option.value_name);
+    throw argument_error(what, " needs a value: ", what, " ", option.value_name);
   const std::string text = given.is_string() ? given.get<std::string>() : given.dump();
-  if (text.empty()) throw argument_error(what + ": the value is empty");
+  if (text.empty()) throw argument_error(what, ": the value is empty");
   check_whole(text, what);
   switch (option.kind) {
     case Kind::kFlag:
       if (text != "true" && text != "false")
-        throw argument_error(what + ": is true or false, not '" + text + "'");
+        throw argument_error(what, ": is true or false, not '", text, "'");
       return text == "true";
     case Kind::kInteger: {
       const bool is_typed = given.is_number_integer();
@@ -82,7 +82,7 @@ json all_checked(const Option& option, const json& given, const std::string& wha
   const auto add = [&](const json& one) {
     const json value = checked(option, one, what);
     if (has_choices && std::find(values.begin(), values.end(), value) != values.end())
-      throw argument_error(what + ": '" + value.get<std::string>() + "' is given twice");
+      throw argument_error(what, ": '", value.get<std::string>(), "' is given twice");
     values.push_back(value);
   };
   for (const json& one : given) {
@@ -95,7 +95,7 @@ json all_checked(const Option& option, const json& given, const std::string& wha
     if (text.back() == ',') add("");
   }
   if (option.many) return values;
-  if (values.size() > 1) throw argument_error(what + " is given twice");
+  if (values.size() > 1) throw argument_error(what, " is given twice");
   if (!values.empty()) return values.front();
   return option.kind == Kind::kFlag ? json(false) : json();
 }
@@ -136,8 +136,7 @@ Words words_of(const std::vector<Option>& options, const std::vector<std::string
 void check_encoding(const std::vector<std::string>& arguments) {
   for (size_t i = 0; i < arguments.size(); ++i)
     if (!is_utf8(arguments[i]))
-      throw argument_error("argument " + std::to_string(i + 1) + ", " + quoted(arguments[i]) +
-                           ", is not valid UTF-8");
+      throw argument_error("argument ", i + 1, ", ", quoted(arguments[i]), ", is not valid UTF-8");
 }
 
 void declare(cxxopts::Options& parser, const std::string& group, const Option& option) {
@@ -156,7 +155,7 @@ void declare(cxxopts::Options& parser, const std::string& group, const Option& o
 
 void check_whole(const std::string& text, const std::string& what) {
   if (text.find('\0') != std::string::npos)
-    throw argument_error(what + ": the value holds a NUL character, which would end a file's name");
+    throw argument_error(what, ": the value holds a NUL character, which would end a file's name");
 }
 
 CommandLine::CommandLine(Synopsis synopsis, int argc, const char* const* argv)
@@ -179,7 +178,7 @@ CommandLine::CommandLine(Synopsis synopsis) : synopsis_(std::move(synopsis)) {
     for (const auto& option : group.options) {
       const json value = all_checked(option, option.fallback, "--" + option.name);
       if (!settings_.emplace(option.name, Setting{option, value}).second)
-        throw internal_error("--" + option.name + " is declared twice");
+        throw internal_error("--", option.name, " is declared twice");
     }
 }
 
@@ -221,36 +220,42 @@ void CommandLine::take(std::vector<std::string> operands, const FlagValues& valu
             all_checked(setting.option, json::array({value}), "--preset " + preset.name);
   }
   if (operands_.size() < synopsis_.min_operands)
-    throw argument_error(synopsis_.operands + " is missing; see " + synopsis_.program + " --help");
+    throw argument_error(synopsis_.operands, " is missing; see ", synopsis_.program, " --help");
   if (operands_.size() > synopsis_.max_operands)
-    throw argument_error("unexpected argument '" + operands_[synopsis_.max_operands] + "'; see " +
-                         synopsis_.program + " --help");
+    throw argument_error("unexpected argument '", operands_[synopsis_.max_operands], "'; see ",
+                         synopsis_.program, " --help");
 }
 
 const CommandLine::Setting& CommandLine::setting(const std::string& name) const {
   const auto entry = settings_.find(name);
-  if (entry == settings_.end()) throw internal_error("--" + name + " was never declared");
+  if (entry == settings_.end()) throw internal_error("--", name, " was never declared");
   return entry->second;
 }
 
 void CommandLine::exclude(const std::string& one, const std::string& other) const {
   if (flag(one) && flag(other))
-    throw argument_error("--" + one + " and --" + other + " exclude each other");
+    throw argument_error("--", one, " and --", other, " exclude each other");
 }
 
 void CommandLine::refuse_idle(const std::string& name, const std::string& why) const {
-  if (given(name)) throw argument_error("--" + name + " does nothing " + why + "; leave it out");
+  if (given(name)) throw argument_error("--", name, " does nothing ", why, "; leave it out");
 }
 
 void CommandLine::allow_only(const std::set<std::string>& names, const std::string& why) const {
-  for (const auto& [name, setting] : settings_)
-    if (setting.given && names.count(name) == 0) throw argument_error("--" + name + ": " + why);
+  for (const std::string& name : given())
+    if (names.count(name) == 0) throw argument_error("--", name, ": ", why);
 }
 
 bool CommandLine::has(const std::string& name) const {
   return !setting(name).value.empty();  // null, or an empty list
 }
-bool CommandLine::given(const std::string& name) const { return setting(name).given; }
+
+std::set<std::string> CommandLine::given() const {
+  std::set<std::string> names;
+  for (const auto& [name, setting] : settings_)
+    if (setting.given) names.insert(name);
+  return names;
+}
 
 json CommandLine::settings() const {
   json object = json::object();

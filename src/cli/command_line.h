@@ -68,7 +68,9 @@ class CommandLine {
   /// True if the flag has a value, from the user or by default.
   bool has(const std::string& name) const;
   /// True if the user gave the flag.
-  bool given(const std::string& name) const;
+  bool given(const std::string& name) const { return setting(name).given; }
+  /// The flags that the user gave.
+  std::set<std::string> given() const;
 
   /// Throws Error kArgument if the user gave the flag: "--max-evals does nothing WHY; leave it
   /// out".
@@ -99,11 +101,11 @@ class CommandLine {
   template <typename T>
   T value(const std::string& name) const {
     const nlohmann::json& setting_value = setting(name).value;
-    if (setting_value.is_null()) throw internal_error("--" + name + " has no value");
+    if (setting_value.is_null()) throw internal_error("--", name, " has no value");
     try {
       return setting_value.get<T>();
     } catch (const nlohmann::json::exception&) {
-      throw internal_error("--" + name + " is declared with another type");
+      throw internal_error("--", name, " is declared with another type");
     }
   }
 

@@ -56,24 +56,23 @@ c10::Device parse_device(const std::string& text) {
   if (text == "auto") return gpus > 0 ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU);
   if (text != "cuda" && text.rfind("cuda:", 0) != 0) {
     if (const auto other = other_device(text)) return *other;
-    throw argument_error(what + ": unknown device; choose from auto, cpu, cuda, cuda:N");
+    throw argument_error(what, ": unknown device; choose from auto, cpu, cuda, cuda:N");
   }
   const int64_t index = text == "cuda" ? 0 : bounded(text.substr(5), what, 0);
-  if (index >= gpus) throw Error(ErrorKind::kNoDevice, what + ": " + devices_at_hand(gpus));
+  if (index >= gpus) throw Error(ErrorKind::kNoDevice, what, ": ", devices_at_hand(gpus));
   return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));
 }
 
 IndexRange parse_range(const std::string& text, const std::string& what) {
   const auto colon = text.find(':');
   if (colon == std::string::npos || text.size() == 1)
-    throw argument_error(what + ": '" + text +
-                         "' is not a range; write A:B, A: or :B, as in 0:100");
+    throw argument_error(what, ": '", text, "' is not a range; write A:B, A: or :B, as in 0:100");
   const std::string first = text.substr(0, colon), last = text.substr(colon + 1);
   IndexRange range;
   if (!first.empty()) range.begin = bounded(first, what, 0);
   if (!last.empty()) range.end = bounded(last, what, 0);
   if (range.begin >= range.end)
-    throw argument_error(what + ": '" + text + "' is empty; A:B does not include B");
+    throw argument_error(what, ": '", text, "' is empty; A:B does not include B");
   return range;
 }
 
@@ -81,19 +80,19 @@ IndexRange IndexRange::within(int64_t size, const std::string& what,
                               const std::string& things) const {
   const IndexRange closed{begin, end == kOpenEnd ? size : end};
   if (closed.end > size || closed.begin >= closed.end)
-    throw argument_error(what + ": reaches beyond the " + std::to_string(size) + " " + things);
+    throw argument_error(what, ": reaches beyond the ", size, " ", things);
   return closed;
 }
 
 Shard parse_shard(const std::string& text, const std::string& what) {
   const auto slash = text.find('/');
   if (slash == std::string::npos)
-    throw argument_error(what + ": '" + text + "' is not a shard; write i/N, as in 1/4");
+    throw argument_error(what, ": '", text, "' is not a shard; write i/N, as in 1/4");
   Shard shard;
   shard.index = bounded(text.substr(0, slash), what, 1);
   shard.count = bounded(text.substr(slash + 1), what, 1);
   if (shard.index > shard.count)
-    throw argument_error(what + ": '" + text + "': i of i/N runs from 1 to N");
+    throw argument_error(what, ": '", text, "': i of i/N runs from 1 to N");
   return shard;
 }
 
@@ -126,7 +125,7 @@ int64_t parse_duration(const std::string& text, const std::string& what) {
   auto seconds = seconds_of(text, "dhms", /*may_lack=*/true);
   if (!seconds) seconds = seconds_of(text + "!", "-::!", /*may_lack=*/false);  // Slurm's format
   if (!seconds || *seconds < 1 || *seconds > kMost)
-    throw argument_error(what + ": '" + text +
+    throw argument_error(what, ": '", text,
                          "' is not a time of at least 1s and at most 1000d; write 55m, 2h, 1h30m, "
                          "HH:MM:SS or D-HH:MM:SS");
   return *seconds;

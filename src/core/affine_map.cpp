@@ -89,8 +89,7 @@ AffineMap AffineMap::encoded(const at::Tensor& loc, const at::Tensor& scale) {
   const at::Tensor sound =
       loc.isfinite().all(-1) & scale.flatten(1).isfinite().all(-1) & (diagonal > 0).all(-1);
   if (!sound.all().item<bool>())
-    throw data_error("the encoder gives problem " +
-                     std::to_string((~sound).nonzero()[0].item<int64_t>()) +
+    throw data_error("the encoder gives problem ", (~sound).nonzero()[0].item<int64_t>(),
                      " a mean that is not finite, or a standard deviation that is not finite and "
                      "above 0; try the `base` prior");
   return {loc, scale};

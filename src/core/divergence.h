@@ -41,7 +41,12 @@ class Divergence {
   /// @param ratio_weights     [P,K] normalised log-weights of r.
   /// @return                  [P]; -inf if g is constant.
   virtual at::Tensor log_variance(const at::Tensor& kappa, const at::Tensor& variance_weights,
-                                  const at::Tensor& ratio_weights) const;
+                                  const at::Tensor& ratio_weights) const {
+    const at::Tensor log_r = at::logsumexp(ratio_weights + kappa, -1, /*keepdim=*/true);
+    const at::Tensor values = g(kappa - log_r), w = variance_weights.exp();
+    const at::Tensor mean = (w * values).sum(-1, /*keepdim=*/true);
+    return (w * (values - mean).square()).sum(-1).log();
+  }
 };
 
 using DivergenceRegistry = Registry<Divergence>;

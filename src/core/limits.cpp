@@ -31,7 +31,7 @@ void check_text(const Range& range, double value, const std::string& text,
                 const std::string& what) {
   const bool reaches = range.low_excluded ? value > range.low : value >= range.low;
   if (!reaches || value > range.high)  // NaN reaches nothing
-    throw argument_error(what + ": " + range_text(range) + ", not " + text);
+    throw argument_error(what, ": ", range_text(range), ", not ", text);
 }
 
 }  // namespace
@@ -43,8 +43,7 @@ void check_range(const Range& range, double value, const std::string& what) {
 void check_range(const Range& range, int64_t value, const std::string& what) {
   check_text(range, static_cast<double>(value), std::to_string(value), what);
   if (!std::isfinite(range.high) && value > kMostCount)
-    throw argument_error(what + ": must be at most " + std::to_string(kMostCount) + ", not " +
-                         std::to_string(value));
+    throw argument_error(what, ": must be at most ", kMostCount, ", not ", value);
 }
 
 std::vector<std::string> choices_of(const std::string& value_name) {
@@ -62,7 +61,7 @@ std::string word_of(const std::string& value_name) {
 void check_choice(const std::string& value_name, const std::string& text, const std::string& what) {
   const auto choices = choices_of(value_name);
   if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end())
-    throw argument_error(what + ": unknown '" + text + "'; choose from " + join(choices));
+    throw argument_error(what, ": unknown '", text, "'; choose from ", join(choices));
 }
 
 }  // namespace crais

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "core/elementwise.h"
+#include "core/plain.h"
 #include "core/rng.h"
 #include "util/error.h"
 
@@ -22,11 +22,9 @@ at::Tensor standard_normal_log_density(const at::Tensor& e) {
                            const std::string& trouble) {
   const at::Tensor first = bad.nonzero()[0].cpu();
   const int64_t p = first[0].item<int64_t>(), k = first[1].item<int64_t>();
-  throw data_error("the density of problem " + std::to_string(p) + " at starting particle " +
-                   std::to_string(k) + " (temperature 0) is " +
-                   std::to_string(log_density[p][k].item<double>()) + trouble + "; " +
-                   std::to_string(bad.sum().item<int64_t>()) + " of " +
-                   std::to_string(bad.numel()) + " particles start so");
+  throw data_error("the density of problem ", p, " at starting particle ", k,
+                   " (temperature 0) is ", log_density[p][k].item<double>(), trouble, "; ",
+                   bad.sum().item<int64_t>(), " of ", bad.numel(), " particles start so");
 }
 
 /// Keeps starts of zero density, and gives them no weight.

@@ -35,7 +35,7 @@ class Registry {
   /// load time, where an exception could not be caught, so this function and `make` check instead.
   const std::map<std::string, Entry>& entries() const {
     if (!taken_twice_.empty())
-      throw internal_error("the name '" + taken_twice_ + "' is registered twice");
+      throw internal_error("the name '", taken_twice_, "' is registered twice");
     return entries_;
   }
 
@@ -54,8 +54,7 @@ class Registry {
     Spec spec(text);
     const auto entry = entries().find(spec.name());
     if (entry == entries().end())
-      throw argument_error("unknown " + what + " '" + spec.name() + "'; choose from " +
-                           join(usages()));
+      throw argument_error("unknown ", what, " '", spec.name(), "'; choose from ", join(usages()));
     auto made = entry->second.factory(spec, std::forward<Args>(args)...);
     spec.finish();
     return made;

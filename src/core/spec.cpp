@@ -19,7 +19,7 @@ T parse(const std::string& text, const std::string& what, const char* kind) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end)
-    throw argument_error(what + ": '" + text + "' is not " + kind);
+    throw argument_error(what, ": '", text, "' is not ", kind);
   return value;
 }
 
@@ -60,7 +60,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
 
 double parse_number(const std::string& text, const std::string& what) {
   const double value = parse<double>(text, what, "a number");
-  if (!std::isfinite(value)) throw argument_error(what + ": '" + text + "' is not a finite number");
+  if (!std::isfinite(value)) throw argument_error(what, ": '", text, "' is not a finite number");
   return value;
 }
 
@@ -71,10 +71,10 @@ int64_t parse_integer(const std::string& text, const std::string& what) {
 Spec::Spec(const std::string& text) : text_(text) {
   const auto colon = text.find(':');
   name_ = text.substr(0, colon);
-  if (name_.empty()) throw argument_error("'" + text + "': a name is missing");
+  if (name_.empty()) throw argument_error("'", text, "': a name is missing");
   if (colon == std::string::npos) return;
   const std::string rest = text.substr(colon + 1);
-  if (rest.empty()) throw argument_error("'" + text + "': nothing follows the colon");
+  if (rest.empty()) throw argument_error("'", text, "': nothing follows the colon");
   if (name_ == "file") {
     unnamed_ = rest;
     return;
@@ -86,7 +86,7 @@ Spec::Spec(const std::string& text) : text_(text) {
     } else if (equals == std::string::npos || equals == 0 ||
                !values_.emplace(part.substr(0, equals), unwrapped(part.substr(equals + 1)))
                     .second) {
-      throw argument_error("'" + text + "': '" + part +
+      throw argument_error("'", text, "': '", part,
                            "' is not of the form key=value, or repeats one");
     }
   }
@@ -94,7 +94,7 @@ Spec::Spec(const std::string& text) : text_(text) {
 
 std::optional<std::string> Spec::take(const std::string& key) {
   if (known_.empty() && unnamed_ && !values_.emplace(key, *std::exchange(unnamed_, {})).second)
-    throw argument_error("'" + text_ + "': " + key + " is given twice");
+    throw argument_error("'", text_, "': ", key, " is given twice");
   known_.push_back(key);
   const auto entry = values_.find(key);
   if (entry == values_.end()) return {};
@@ -106,8 +106,7 @@ double Spec::number(const std::string& key, double low, double high,
   const auto text = take(key);
   if (!text && fallback) return *fallback;
   if (!text)
-    throw argument_error("'" + text_ + "': needs " + key + ", as in " + name_ + ":" +
-                         shortest(low));
+    throw argument_error("'", text_, "': needs ", key, ", as in ", name_, ":", shortest(low));
   const double value = parse_number(*text, "'" + text_ + "': " + key);
   check_range(Range::between(low, high), value, "'" + text_ + "': " + key);
   return value;
@@ -117,7 +116,7 @@ int64_t Spec::integer(const std::string& key, int64_t low, int64_t high,
                       std::optional<int64_t> fallback) {
   const auto text = take(key);
   if (!text && fallback) return *fallback;
-  if (!text) throw argument_error("'" + text_ + "': needs " + key);
+  if (!text) throw argument_error("'", text_, "': needs ", key);
   const int64_t value = parse_integer(*text, "'" + text_ + "': " + key);
   check_range(Range::between(static_cast<double>(low), static_cast<double>(high)), value,
               "'" + text_ + "': " + key);
@@ -127,7 +126,7 @@ int64_t Spec::integer(const std::string& key, int64_t low, int64_t high,
 std::string Spec::word(const std::string& key, std::optional<std::string> fallback) {
   const auto text = take(key);
   if (text) return *text;
-  if (!fallback) throw argument_error("'" + text_ + "': needs " + key);
+  if (!fallback) throw argument_error("'", text_, "': needs ", key);
   return *fallback;
 }
 
@@ -138,7 +137,7 @@ void Spec::finish() const {
     if (std::find(known_.begin(), known_.end(), key) == known_.end()) unread.push_back(key);
   if (unread.empty()) return;
   throw argument_error(
-      "'" + text_ + "': unknown parameter " + join(unread) +
+      "'", text_, "': unknown parameter ", join(unread),
       (known_.empty() ? "; " + name_ + " takes none" : "; choose from " + join(known_)));
 }
 

@@ -46,7 +46,7 @@ ArrayPlace parse_place(const std::string& specification) {
 /// The chosen array among those of a file.
 std::string chosen_key(const ArrayPlace& place, const std::vector<std::string>& names) {
   constexpr size_t kMaxShown = 24;
-  if (names.empty()) throw data_error(place.file + ": holds no array");
+  if (names.empty()) throw data_error(place.file, ": holds no array");
   if (!place.key && names.size() == 1) return names.front();
   if (place.key && std::find(names.begin(), names.end(), *place.key) != names.end())
     return *place.key;
@@ -54,10 +54,10 @@ std::string chosen_key(const ArrayPlace& place, const std::vector<std::string>& 
   for (size_t i = 0; i < std::min(names.size(), kMaxShown); ++i) shown.push_back(quoted(names[i]));
   if (names.size() > kMaxShown) shown.push_back(std::to_string(names.size() - kMaxShown) + " more");
   if (place.key)
-    throw argument_error(place.file + ": has no array " + quoted(*place.key) +
-                         "; those it has are " + join(shown) + did_you_mean(*place.key, names));
-  throw argument_error(place.file + ": holds " + std::to_string(names.size()) +
-                       " arrays; say which as " + place.file + ":KEY with one of " + join(shown));
+    throw argument_error(place.file, ": has no array ", quoted(*place.key), "; those it has are ",
+                         join(shown), did_you_mean(*place.key, names));
+  throw argument_error(place.file, ": holds ", names.size(), " arrays; say which as ", place.file,
+                       ":KEY with one of ", join(shown));
 }
 
 /// Reads a file of numpy.savez: each array is an entry KEY.npy.
@@ -69,7 +69,7 @@ at::Tensor read_npz(const ArrayPlace& place, std::string_view bytes) {
     if (name.size() > kEnding.size() && name.substr(name.size() - kEnding.size()) == kEnding)
       names.push_back(name.substr(0, name.size() - kEnding.size()));
   if (names.empty())
-    throw data_error(place.file + ": a zip archive that numpy.savez did not write" + kHowToWrite);
+    throw data_error(place.file, ": a zip archive that numpy.savez did not write", kHowToWrite);
   const std::string entry = chosen_key(place, names) + std::string(kEnding);
   return parse_npy(archive.read(entry), place.file + ": " + quoted(entry));
 }
@@ -80,8 +80,8 @@ void read_into(ArrayFile& array, const ArrayPlace& place, const std::string& byt
     return;
   }
   if (place.key)
-    throw argument_error(place.file +
-                         ": holds one array without a name; leave out ':" + *place.key + "'");
+    throw argument_error(place.file, ": holds one array without a name; leave out ':", *place.key,
+                         "'");
   const std::string_view magic = std::string_view(bytes).substr(0, 4);  // 0, 0, uint8, dimensions
   if (is_npy(bytes)) {
     array.values = parse_npy(bytes, place.file);
@@ -91,10 +91,10 @@ void read_into(ArrayFile& array, const ArrayPlace& place, const std::string& byt
     array.values = read_idx_images(place.file).values;
     array.labels = labels_beside(place.file, array.values.size(0));
   } else {
-    throw data_error(place.file +
-                     ": not a file of arrays; those read are .npy, .npz and IDX, each also "
-                     "gzip-compressed" +
-                     kHowToWrite);
+    throw data_error(
+        place.file,
+        ": not a file of arrays; those read are .npy, .npz and IDX, each also gzip-compressed",
+        kHowToWrite);
   }
 }
 
@@ -110,8 +110,8 @@ ArrayFile read_array_file(const std::string& specification) {
   read_into(array, place, bytes);
   array.values = array.values.contiguous();
   if (array.values.dim() == 0 || array.values.numel() == 0)
-    throw data_error(specification + ": " +
-                     (array.values.dim() == 0 ? "a single number" : "an array without values") +
+    throw data_error(specification, ": ",
+                     (array.values.dim() == 0 ? "a single number" : "an array without values"),
                      ", where an array of examples [N, ...] was expected");
   return array;
 }

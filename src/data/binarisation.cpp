@@ -49,8 +49,7 @@ at::Tensor from_binary_file(const at::Tensor& pixels) {
   }
   if (!binary)
     throw data_error(
-        "binarisation amat is for files that are binary already; these images hold "
-        "grey pixels");
+        "binarisation amat is for files that are binary already; these images hold grey pixels");
   return result;
 }
 
@@ -66,7 +65,7 @@ Binarisation parse_binarisation(const std::string& text) {
   const auto* const known = std::find_if(std::begin(kNames), std::end(kNames),
                                          [&](const auto& n) { return spec.name() == n.second; });
   if (known == std::end(kNames))
-    throw argument_error("unknown binarisation '" + spec.name() +
+    throw argument_error("unknown binarisation '", spec.name(),
                          "'; choose from dynamic, static:SEED, threshold:T, none, amat");
   Binarisation result;
   result.kind = known->first;
@@ -112,7 +111,7 @@ at::Tensor binarise(const Binarisation& binarisation, const at::Tensor& pixels, 
     case Kind::kAmat:
       return from_binary_file(pixels.cpu().contiguous()).to(pixels.device());
   }
-  throw Error(ErrorKind::kInternal, "a binarisation without a law");
+  throw internal_error("a binarisation without a law");
 }
 
 }  // namespace crais

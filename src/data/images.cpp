@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 Split parse_split(const std::string& name) {
   for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest})
     if (name == to_string(split)) return split;
-  throw argument_error("unknown split '" + name + "'; choose from train, validation, test");
+  throw argument_error("unknown split '", name, "'; choose from train, validation, test");
 }
 
 std::string to_string(Split split) {
@@ -64,8 +64,8 @@ Range rows_of(Split split, int64_t count, const fs::path& path) {
   if (split == Split::kTest) return {0, count};
   if (split == Split::kTrain) return {0, first_of_validation};
   if (first_of_validation == count)
-    throw data_error(path.string() + ": the validation split is empty: the last sixth of " +
-                     std::to_string(count) + " images; 6 or more are needed");
+    throw data_error(path.string(), ": the validation split is empty: the last sixth of ", count,
+                     " images; 6 or more are needed");
   return {first_of_validation, count};
 }
 
@@ -77,7 +77,7 @@ fs::path path_of_images(const std::string& data_dir, const std::string& name,
   std::vector<std::string> tried;
   tried.reserve(folders.size());
   for (const fs::path& folder : folders) tried.push_back((folder / (name + "[.gz]")).string());
-  throw no_input_error("no " + what + "; tried " + join(tried) + "; " + advice);
+  throw no_input_error("no ", what, "; tried ", join(tried), "; ", advice);
 }
 
 }  // namespace
@@ -93,8 +93,8 @@ std::optional<at::Tensor> labels_beside(const fs::path& images, int64_t count) {
   if (!path) return {};
   at::Tensor labels = read_idx_labels(*path).values;
   if (labels.size(0) != count)
-    throw data_error(path->string() + ": " + std::to_string(labels.size(0)) + " labels for the " +
-                     std::to_string(count) + " images of " + images.string());
+    throw data_error(path->string(), ": ", labels.size(0), " labels for the ", count, " images of ",
+                     images.string());
   return labels;
 }
 

@@ -164,9 +164,7 @@ uint8_t draw(uint64_t seed, int64_t index, uint8_t* out) {
 }  // namespace
 
 Images synthetic_images(int64_t count, uint64_t seed) {
-  if (count < 1)
-    throw argument_error("synthetic images: " + std::to_string(count) +
-                         " asked for, 1 or more needed");
+  if (count < 1) throw argument_error("synthetic images: ", count, " asked for, 1 or more needed");
   require_memory(static_cast<double>(count) * kSide * kSide,
                  "synthetic images: " + std::to_string(count));
   Images images;

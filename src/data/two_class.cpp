@@ -33,7 +33,7 @@ std::string find(const std::string& name, const std::string& data_dir) {
     if (fs::is_regular_file(candidate, ignored)) return candidate.string();
     if (tried.empty() || tried.back() != candidate.string()) tried.push_back(candidate.string());
   }
-  throw no_input_error("no such file: " + name + "; tried " + join(tried));
+  throw no_input_error("no such file: ", name, "; tried ", join(tried));
 }
 
 std::string at_line(const std::string& source, const CsvTable& table, size_t row) {
@@ -45,10 +45,10 @@ at::Tensor standardised(const CsvTable& table, size_t column, const std::string&
   const std::string name = "column " + std::to_string(column + 1);
   for (size_t r = 0; r < values.size(); ++r)
     if (!std::isfinite(values[r]))
-      throw data_error(at_line(source, table, r) + name + ": a value is missing (nan or inf)");
+      throw data_error(at_line(source, table, r), name, ": a value is missing (nan or inf)");
   const at::Tensor x = at::tensor(values, at::kDouble);
   if ((x == x[0]).all().item<bool>())
-    throw data_error(source + ": " + name +
+    throw data_error(source, ": ", name,
                      " is the same in every line; a feature that never changes cannot be "
                      "standardised, leave it out");
   return (x - x.mean(0)) / x.std(0, /*unbiased=*/false);
@@ -66,19 +66,18 @@ at::Tensor signs(const CsvTable& table, const std::string& source) {
   std::vector<double> labels;
   std::string other;
   for (size_t r = 0; r < classes.size(); ++r) {
-    if (classes[r].empty()) throw data_error(at_line(source, table, r) + "the class is missing");
+    if (classes[r].empty()) throw data_error(at_line(source, table, r), "the class is missing");
     labels.push_back(classes[r] == classes[0] ? 1.0 : -1.0);
     if (classes[r] == classes[0] || classes[r] == other) continue;
     if (!other.empty())
-      throw data_error(at_line(source, table, r) + "a third class, '" + classes[r] + "', beside '" +
-                       classes[0] + "' and '" + other +
+      throw data_error(at_line(source, table, r), "a third class, '", classes[r], "', beside '",
+                       classes[0], "' and '", other,
                        "'; the last column must hold two (and the first line be no header)");
     other = classes[r];
   }
   if (other.empty())
-    throw data_error(source + ": lines " + std::to_string(table.line_of(0)) + " to " +
-                     std::to_string(table.line_of(table.rows() - 1)) + ": only one class, '" +
-                     classes[0] + "'; the last column must hold two");
+    throw data_error(source, ": lines ", table.line_of(0), " to ", table.line_of(table.rows() - 1),
+                     ": only one class, '", classes[0], "'; the last column must hold two");
   return at::tensor(labels, at::kDouble);
 }
 
@@ -88,7 +87,7 @@ TwoClassData read_two_class(const std::string& name, const std::string& data_dir
   const std::string source = find(name, data_dir);
   const CsvTable table = read_csv(source, CsvNames::kNone);
   if (table.num_columns() < 2)
-    throw data_error(at_line(source, table, 0) +
+    throw data_error(at_line(source, table, 0),
                      "one column; features and a class are needed, separated by commas");
   std::vector<at::Tensor> features;
   for (size_t c = 0; c + 1 < table.num_columns(); ++c)

@@ -32,7 +32,7 @@ bool read_number(const std::string& text, double& value) {
 }
 
 [[noreturn]] void fail(const std::string& source, size_t line, const std::string& problem) {
-  throw data_error(source + ": line " + std::to_string(line) + ": " + problem);
+  throw data_error(source, ": line ", line, ": ", problem);
 }
 
 /// Cuts a text into rows of cells, and counts lines.
@@ -105,7 +105,7 @@ class Scanner {
 std::string plain_text(std::string text, const std::string& source) {
   if (text.find('\0') != std::string::npos)
     throw data_error(
-        source + ": holds NUL characters, which no text has; if it is UTF-16, save it as UTF-8");
+        source, ": holds NUL characters, which no text has; if it is UTF-16, save it as UTF-8");
   constexpr std::string_view kMark = "\xEF\xBB\xBF";
   if (text.compare(0, kMark.size(), kMark) == 0) text.erase(0, kMark.size());
   if (text.find('\n') == std::string::npos) std::replace(text.begin(), text.end(), '\r', '\n');
@@ -123,8 +123,7 @@ CsvWriter::CsvWriter(const std::vector<std::string>& columns) : columns_(columns
 
 void CsvWriter::add_row(const std::vector<CsvCell>& cells) {
   if (cells.size() != columns_)
-    throw Error(ErrorKind::kInternal, "a CSV row has " + std::to_string(cells.size()) +
-                                          " cells for " + std::to_string(columns_) + " columns");
+    throw internal_error("a CSV row has ", cells.size(), " cells for ", columns_, " columns");
   for (size_t c = 0; c < cells.size(); ++c) {
     if (c > 0) text_ += ',';
     text_ += rfc_quoted(cells[c].text());
@@ -147,7 +146,7 @@ CsvTable parse_csv(const std::string& bytes, const std::string& source, CsvNames
       fail(source, line,
            std::to_string(found) + " values where the first line has " + std::to_string(expected));
   }
-  if (table.rows_.empty()) throw data_error(source + ": holds no values");
+  if (table.rows_.empty()) throw data_error(source, ": holds no values");
   if (names == CsvNames::kNone) return table;
   const auto& first = table.rows_.front().cells;
   double ignored = 0.0;
@@ -173,7 +172,7 @@ size_t CsvTable::index_of(const std::string& column) const {
   if (position != columns_.end()) return static_cast<size_t>(position - columns_.begin());
   std::string columns_text = columns_.empty() ? "; its columns have no names" : "; there are ";
   for (const auto& name : columns_) columns_text += (&name == &columns_.front() ? "" : ", ") + name;
-  throw data_error(source_ + ": has no column '" + column + "'" + columns_text);
+  throw data_error(source_, ": has no column '", column, "'", columns_text);
 }
 
 std::vector<std::string> CsvTable::texts(size_t column) const {

@@ -30,7 +30,7 @@ class Watch {
     constexpr int kMaxDepth = 32;
     using Event = json::parse_event_t;
     if (depth >= kMaxDepth && (event == Event::object_start || event == Event::array_start))
-      throw data_error(source_ + ": JSON nested deeper than " + std::to_string(kMaxDepth));
+      throw data_error(source_, ": JSON nested deeper than ", kMaxDepth);
     if (event == Event::object_start) open_.emplace_back();
     if (event == Event::object_end) open_.pop_back();
     if (event == Event::key && !open_.back().insert(parsed.get<std::string>()).second)
@@ -68,13 +68,13 @@ json parse_json(std::string_view text, const std::string& source) {
     Watch watch(source);
     json value = json::parse(text, std::ref(watch));
     if (!watch.repeated().empty())
-      throw data_error(source + ": " + quoted(watch.repeated()) + " is given twice");
+      throw data_error(source, ": ", quoted(watch.repeated()), " is given twice");
     return value;
   } catch (const json::parse_error& error) {
-    throw data_error(source + ": " + place(error.what()) + ": not valid JSON" +
+    throw data_error(source, ": ", place(error.what()), ": not valid JSON",
                      (text.empty() ? " (the file is empty)" : ""));
   } catch (const json::exception&) {  // a number outside the range of double
-    throw data_error(source + ": not valid JSON (a number is out of range)");
+    throw data_error(source, ": not valid JSON (a number is out of range)");
   }
 }
 
@@ -107,7 +107,7 @@ bool internal::holds_integers(const json& value, bool list) {
 
 void internal::bad_json_field(const std::string& key, const std::string& source,
                               const std::string& problem) {
-  throw data_error(source + ": '" + key + "' " + problem);
+  throw data_error(source, ": '", key, "' ", problem);
 }
 
 }  // namespace crais

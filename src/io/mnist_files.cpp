@@ -21,19 +21,16 @@ struct Header {
   uint64_t file_size = 0;  // header and values
 };
 
-uint8_t byte_at(std::string_view bytes, size_t i) { return static_cast<uint8_t>(bytes[i]); }
+/// The number of four bytes from `i` on.
+int64_t number_at(std::string_view bytes, size_t i) {
+  return static_cast<int64_t>(number_of_bytes(bytes.substr(i, 4), /*is_big=*/true));
+}
 
 /// The first four bytes in hexadecimal.
 std::string hex(std::string_view bytes) {
   char digits[9];
-  std::snprintf(digits, sizeof digits, "%02x%02x%02x%02x", byte_at(bytes, 0), byte_at(bytes, 1),
-                byte_at(bytes, 2), byte_at(bytes, 3));
+  std::snprintf(digits, sizeof digits, "%08x", static_cast<unsigned>(number_at(bytes, 0)));
   return digits;
-}
-
-int64_t big_endian(std::string_view bytes, size_t i) {
-  return int64_t{byte_at(bytes, i)} << 24 | int64_t{byte_at(bytes, i + 1)} << 16 |
-         int64_t{byte_at(bytes, i + 2)} << 8 | int64_t{byte_at(bytes, i + 3)};
 }
 
 Header parse_header(std::string_view start, size_t dimensions, const std::string& name) {
@@ -41,30 +38,30 @@ Header parse_header(std::string_view start, size_t dimensions, const std::string
       dimensions == 3 ? "00000803 (images of unsigned bytes)" : "00000801 (labels)";
   const size_t header_size = 4 + 4 * dimensions;
   if (start.size() < 4)
-    throw data_error(name + ": truncated: " + std::to_string(start.size()) +
-                     " bytes are too few for an IDX file");
-  if (byte_at(start, 0) != 0 || byte_at(start, 1) != 0)
-    throw data_error(name + ": not an IDX file: it begins with " + hex(start) + ", expected " +
+    throw data_error(name, ": truncated: ", start.size(), " bytes are too few for an IDX file");
+  const int64_t magic = number_at(start, 0), type = magic >> 8, found = magic & 0xff;
+  if (type > 0xff)
+    throw data_error(name, ": not an IDX file: it begins with ", hex(start), ", expected ",
                      expected);
-  if (byte_at(start, 2) != 0x08)
-    throw data_error(name + ": IDX data of type 0x" + hex(start).substr(4, 2) +
+  if (type != 0x08)
+    throw data_error(name, ": IDX data of type 0x", hex(start).substr(4, 2),
                      "; unsigned bytes (type 0x08) were expected");
-  if (byte_at(start, 3) != dimensions)
-    throw data_error(name + ": IDX data of " + std::to_string(byte_at(start, 3)) +
-                     " dimensions (magic " + hex(start) + "), expected " + expected);
+  if (found != static_cast<int64_t>(dimensions))
+    throw data_error(name, ": IDX data of ", found, " dimensions (magic ", hex(start),
+                     "), expected ", expected);
   if (start.size() < header_size)
-    throw data_error(name + ": truncated within its header: " + std::to_string(start.size()) +
-                     " of " + std::to_string(header_size) + " bytes");
+    throw data_error(name, ": truncated within its header: ", start.size(), " of ", header_size,
+                     " bytes");
   Header header;
   header.file_size = header_size;
   uint64_t count = 1;
   for (size_t d = 0; d < dimensions; ++d) {
-    const int64_t extent = big_endian(start, 4 + 4 * d);
+    const int64_t extent = number_at(start, 4 + 4 * d);
     header.shape.push_back(extent);
     if (extent == 0)
-      throw data_error(name + ": empty: its header says " + (d == 0 ? "0 items" : "0 pixels"));
+      throw data_error(name, ": empty: its header says ", (d == 0 ? "0 items" : "0 pixels"));
     if (count > static_cast<uint64_t>(std::numeric_limits<int64_t>::max() / 2 / extent))
-      throw data_error(name + ": impossible size in its header: over 2^62 values");
+      throw data_error(name, ": impossible size in its header: over 2^62 values");
     count *= static_cast<uint64_t>(extent);
   }
   header.file_size += count;
@@ -75,12 +72,11 @@ IdxArray read_idx(const std::filesystem::path& path, size_t dimensions) {
   const std::string name = path.string(), content = read_unpacked(path);
   const Header header = parse_header(content, dimensions, name);
   if (content.size() < header.file_size)
-    throw data_error(name + ": truncated: its header says " + shape_text(header.shape) +
-                     ", which is " + std::to_string(header.file_size) + " bytes, but " +
-                     std::to_string(content.size()) + " are there");
+    throw data_error(name, ": truncated: its header says ", shape_text(header.shape), ", which is ",
+                     header.file_size, " bytes, but ", content.size(), " are there");
   if (content.size() > header.file_size)
-    throw data_error(name + ": junk after its " + shape_text(header.shape) +
-                     " values: " + std::to_string(header.file_size) + " bytes were expected");
+    throw data_error(name, ": junk after its ", shape_text(header.shape),
+                     " values: ", header.file_size, " bytes were expected");
   const std::string_view values = std::string_view(content).substr(4 + 4 * dimensions);
   return {tensor_of_bytes(values, header.shape, at::kByte), md5(content)};
 }
@@ -112,7 +108,7 @@ size_t parse_line(std::string_view line, std::string& values) {
 /// The numbers of all lines. Checks each line.
 std::string parse(std::string_view text, const std::string& name) {
   text = text.substr(0, text.find_last_not_of(kBlanks) + 1);  // npos + 1 is 0: all blanks
-  if (text.empty()) throw data_error(name + ": empty: it holds no images");
+  if (text.empty()) throw data_error(name, ": empty: it holds no images");
   std::string values;
   values.reserve(text.size() / 2 + 1);
   for (int64_t number = 1; !text.empty(); ++number) {
@@ -121,12 +117,10 @@ std::string parse(std::string_view text, const std::string& name) {
     const size_t before = values.size(), bad = parse_line(line, values);
     if (bad != std::string_view::npos) {
       const std::string_view word = line.substr(bad).substr(0, 20);
-      throw data_error(where + "'" + std::string(word.substr(0, word.find_first_of(kBlanks))) +
-                       "' is not 0 or 1");
+      throw data_error(where, "'", word.substr(0, word.find_first_of(kBlanks)), "' is not 0 or 1");
     }
     if (values.size() - before != size_t{kWidth})
-      throw data_error(where + std::to_string(values.size() - before) + " numbers, " +
-                       std::to_string(kWidth) + " (28 x 28) expected");
+      throw data_error(where, values.size() - before, " numbers, ", kWidth, " (28 x 28) expected");
   }
   return values;
 }

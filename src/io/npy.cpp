@@ -42,7 +42,7 @@ NpyHeader parse_header(const std::string& text, const std::string& where) {
       R"(|\((\s*|(?:\s*\d+L?\s*,)+(?:\s*\d+L?)?\s*)\))\s*(,\s*\}?|\})\s*)");
   static const std::regex kSize(R"(\d+)");
   const auto require = [&](bool holds, const std::string& what) {
-    if (!holds) throw data_error(where + ": header of the .npy file: " + what);
+    if (!holds) throw data_error(where, ": header of the .npy file: ", what);
   };
   std::map<std::string, std::string> values;  // raw text by key; of the shape, the part within ()
   auto begin = text.begin() + static_cast<std::ptrdiff_t>(text.find_first_not_of(" \t\n") + 1);
@@ -77,18 +77,16 @@ NpyHeader parse_header(const std::string& text, const std::string& where) {
 
 /// Takes magic, version, header length and header from `bytes`, and leaves the values.
 NpyHeader take_header(std::string_view& bytes, const std::string& where) {
-  if (!is_npy(bytes)) throw data_error(where + ": not a .npy file");
-  const auto byte_at = [&](size_t i) { return size_t{static_cast<unsigned char>(bytes[i])}; };
-  const size_t version = bytes.size() > 7 ? byte_at(6) : 1;
+  if (!is_npy(bytes)) throw data_error(where, ": not a .npy file");
+  const size_t version = bytes.size() > 7 ? number_of_bytes(bytes.substr(6, 1)) : 1;
   if (version < 1 || version > 3)
-    throw data_error(where + ": .npy format " + std::to_string(version) + "; 1 to 3 are read");
+    throw data_error(where, ": .npy format ", version, "; 1 to 3 are read");
   const size_t start = version == 1 ? 10 : 12;
-  if (bytes.size() < start) throw data_error(where + ": truncated within the header of .npy");
-  size_t length = 0;
-  for (size_t i = start; i-- > 8;) length = length << 8 | byte_at(i);
+  if (bytes.size() < start) throw data_error(where, ": truncated within the header of .npy");
+  const size_t length = number_of_bytes(bytes.substr(8, start - 8));
   if (length > bytes.size() - start)
-    throw data_error(where + ": truncated: the .npy header has " + std::to_string(length) +
-                     " bytes, the file only " + std::to_string(bytes.size() - start) + " more");
+    throw data_error(where, ": truncated: the .npy header has ", length, " bytes, the file only ",
+                     bytes.size() - start, " more");
   const std::string_view text = bytes.substr(start, length);
   bytes.remove_prefix(start + length);
   return parse_header(std::string(text), where);
@@ -102,7 +100,7 @@ const NpyType& npy_type(const std::string& descr, const std::string& where) {
   std::string codes;
   for (const NpyType& known : kNpyTypes)
     codes += std::string(codes.empty() ? "" : ", ") + known.code;
-  throw data_error(where + ": values of type " + quoted(descr) + "; those read are " + codes +
+  throw data_error(where, ": values of type ", quoted(descr), "; those read are ", codes,
                    ", little-endian");
 }
 
@@ -146,10 +144,10 @@ at::Tensor parse_npy(std::string_view bytes, const std::string& where) {
   NpyHeader header = take_header(bytes, where);
   const NpyType& type = npy_type(header.descr, where);
   const auto expected = bytes_of_shape(header.shape, type.size);
-  if (!expected) throw data_error(where + ": the shape of the .npy file overflows");
+  if (!expected) throw data_error(where, ": the shape of the .npy file overflows");
   if (bytes.size() != *expected)
-    throw data_error(where + ": shape and type of the .npy file need " + std::to_string(*expected) +
-                     " bytes of values, " + std::to_string(bytes.size()) + " are there");
+    throw data_error(where, ": shape and type of the .npy file need ", *expected,
+                     " bytes of values, ", bytes.size(), " are there");
   if (header.fortran_order) std::reverse(header.shape.begin(), header.shape.end());
   const at::Tensor values = npy_values(bytes, type, header.shape);
   if (!header.fortran_order) return values;

@@ -24,8 +24,7 @@ const std::vector<std::pair<std::string, at::ScalarType>> kDtypes = {
 const std::string& dtype_name(at::ScalarType dtype) {
   for (const auto& [name, known] : kDtypes)
     if (known == dtype) return name;
-  throw Error(ErrorKind::kInternal,
-              std::string("safetensors: cannot store a tensor of type ") + at::toString(dtype));
+  throw internal_error("safetensors: cannot store a tensor of type ", at::toString(dtype));
 }
 
 std::string dtype_names() {
@@ -46,18 +45,17 @@ struct Entry {
 uint64_t unsigned_number(const json& value, const std::string& where, const char* what) {
   // nlohmann calls a number unsigned if it has no sign, point or exponent and fits into 64 bits.
   if (!value.is_number_unsigned())
-    throw data_error(where + ": " + what + " is not a non-negative whole number");
+    throw data_error(where, ": ", what, " is not a non-negative whole number");
   return value.get<uint64_t>();
 }
 
 std::vector<int64_t> checked_shape(const json& value, const std::string& where) {
   if (!value.is_array() || value.size() > kMaxDims)
-    throw data_error(where + ": shape is not a list of at most " + std::to_string(kMaxDims) +
-                     " sizes");
+    throw data_error(where, ": shape is not a list of at most ", kMaxDims, " sizes");
   std::vector<int64_t> shape;
   for (const json& size : value) {
     const uint64_t number = unsigned_number(size, where, "a size in its shape");
-    if (number > INT64_MAX) throw data_error(where + ": its shape overflows");
+    if (number > INT64_MAX) throw data_error(where, ": its shape overflows");
     shape.push_back(static_cast<int64_t>(number));
   }
   return shape;
@@ -66,37 +64,35 @@ std::vector<int64_t> checked_shape(const json& value, const std::string& where) 
 Entry checked_entry(const std::string& name, const json& value, uint64_t data_size,
                     const std::string& file) {
   const std::string where = file + ": tensor " + quoted(name);
-  if (!value.is_object()) throw data_error(where + " is not described by an object");
+  if (!value.is_object()) throw data_error(where, " is not described by an object");
   for (const auto& [key, ignored] : value.items())
     if (key != "dtype" && key != "shape" && key != "data_offsets")
-      throw data_error(where + ": unknown key " + quoted(key));
+      throw data_error(where, ": unknown key ", quoted(key));
   for (const char* key : {"dtype", "shape", "data_offsets"})
-    if (!value.contains(key)) throw data_error(where + ": has no " + key);
+    if (!value.contains(key)) throw data_error(where, ": has no ", key);
 
   const json& dtype = value["dtype"];
   const auto known = std::find_if(kDtypes.begin(), kDtypes.end(), [&](const auto& candidate) {
     return dtype.is_string() && dtype.get_ref<const std::string&>() == candidate.first;
   });
   if (known == kDtypes.end())
-    throw data_error(where + ": dtype " +
-                     quoted(dtype.is_string() ? dtype.get<std::string>() : "") + " is not one of " +
-                     dtype_names());
+    throw data_error(where, ": dtype ", quoted(dtype.is_string() ? dtype.get<std::string>() : ""),
+                     " is not one of ", dtype_names());
 
   const json& offsets = value["data_offsets"];
   if (!offsets.is_array() || offsets.size() != 2)
-    throw data_error(where + ": data_offsets are not two numbers");
+    throw data_error(where, ": data_offsets are not two numbers");
   Entry entry{name, known->second, checked_shape(value["shape"], where),
               unsigned_number(offsets[0], where, "its begin"),
               unsigned_number(offsets[1], where, "its end")};
   if (entry.begin > entry.end || entry.end > data_size)
-    throw data_error(where + ": data_offsets [" + std::to_string(entry.begin) + ", " +
-                     std::to_string(entry.end) + "] lie outside the " + std::to_string(data_size) +
-                     " bytes of data");
+    throw data_error(where, ": data_offsets [", entry.begin, ", ", entry.end, "] lie outside the ",
+                     data_size, " bytes of data");
   const auto expected = bytes_of_shape(entry.shape, c10::elementSize(entry.dtype));
-  if (!expected) throw data_error(where + ": its shape overflows");
+  if (!expected) throw data_error(where, ": its shape overflows");
   if (entry.end - entry.begin != *expected)
-    throw data_error(where + ": holds " + std::to_string(entry.end - entry.begin) +
-                     " bytes, its shape and dtype need " + std::to_string(*expected));
+    throw data_error(where, ": holds ", entry.end - entry.begin,
+                     " bytes, its shape and dtype need ", *expected);
   return entry;
 }
 
@@ -108,23 +104,23 @@ void check_tiling(std::vector<Entry> entries, uint64_t data_size, const std::str
   uint64_t covered = 0;
   for (const Entry& entry : entries) {
     if (entry.begin < covered)
-      throw data_error(where + ": tensor " + quoted(entry.name) + " overlaps another");
+      throw data_error(where, ": tensor ", quoted(entry.name), " overlaps another");
     if (entry.begin > covered)
-      throw data_error(where + ": a hole of " + std::to_string(entry.begin - covered) +
-                       " bytes before tensor " + quoted(entry.name));
+      throw data_error(where, ": a hole of ", entry.begin - covered, " bytes before tensor ",
+                       quoted(entry.name));
     covered = entry.end;
   }
   if (covered != data_size)
-    throw data_error(where + ": " + std::to_string(data_size - covered) +
+    throw data_error(where, ": ", data_size - covered,
                      " bytes after the last tensor belong to none");
 }
 
 std::map<std::string, std::string> checked_metadata(const json& value, const std::string& where) {
-  if (!value.is_object()) throw data_error(where + ": __metadata__ is not an object");
+  if (!value.is_object()) throw data_error(where, ": __metadata__ is not an object");
   std::map<std::string, std::string> metadata;
   for (const auto& [key, text] : value.items()) {
     if (!text.is_string())
-      throw data_error(where + ": __metadata__ " + quoted(key) + " is not a string");
+      throw data_error(where, ": __metadata__ ", quoted(key), " is not a string");
     metadata[key] = text.get<std::string>();
   }
   return metadata;
@@ -132,18 +128,14 @@ std::map<std::string, std::string> checked_metadata(const json& value, const std
 
 uint64_t header_length(std::string_view bytes, const std::string& where) {
   if (bytes.size() < kPrefix)
-    throw data_error(where + ": " + std::to_string(bytes.size()) +
-                     " bytes are too few for a safetensors file");
-  uint64_t length = 0;
-  for (size_t i = 0; i < kPrefix; ++i)
-    length |= static_cast<uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+    throw data_error(where, ": ", bytes.size(), " bytes are too few for a safetensors file");
+  const uint64_t length = number_of_bytes(bytes.substr(0, kPrefix));
   if (length > kMaxHeader)
-    throw data_error(where + ": not a safetensors file (a header of " + std::to_string(length) +
-                     " bytes; at most " + std::to_string(kMaxHeader) + " are allowed)");
+    throw data_error(where, ": not a safetensors file (a header of ", length, " bytes; at most ",
+                     kMaxHeader, " are allowed)");
   if (length > bytes.size() - kPrefix)
-    throw data_error(where + ": truncated: the header has " + std::to_string(length) +
-                     " bytes, the file only " + std::to_string(bytes.size() - kPrefix) +
-                     " after the length");
+    throw data_error(where, ": truncated: the header has ", length, " bytes, the file only ",
+                     bytes.size() - kPrefix, " after the length");
   return length;
 }
 
@@ -162,7 +154,7 @@ const at::Tensor* SafeTensors::find(const std::string& name) const {
 SafeTensors parse_safetensors(std::string_view bytes, const std::string& where) {
   const uint64_t length = header_length(bytes, where);
   const json header = parse_json(bytes.substr(kPrefix, length), where + ": header");
-  if (!header.is_object()) throw data_error(where + ": the header is not a JSON object");
+  if (!header.is_object()) throw data_error(where, ": the header is not a JSON object");
   const std::string_view data = bytes.substr(kPrefix + length);
 
   SafeTensors content;
@@ -194,7 +186,7 @@ std::string serialise_safetensors(const SafeTensors& content) {
   uint64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
     if (name == "__metadata__" || header.contains(name))
-      throw Error(ErrorKind::kInternal, "safetensors: the name " + quoted(name) + " is taken");
+      throw internal_error("safetensors: the name ", quoted(name), " is taken");
     const uint64_t end = offset + tensor.nbytes();
     header[name] = {{"dtype", dtype_name(tensor.scalar_type())},
                     {"shape", tensor.sizes().vec()},

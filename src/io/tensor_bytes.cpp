@@ -24,4 +24,11 @@ at::Tensor tensor_of_bytes(std::string_view bytes, at::IntArrayRef shape, at::Sc
   return truth ? tensor.ne(0) : tensor;
 }
 
+uint64_t number_of_bytes(std::string_view bytes, bool is_big) {
+  uint64_t number = 0;
+  for (size_t i = 0; i < bytes.size(); ++i)
+    number = number << 8 | static_cast<unsigned char>(bytes[is_big ? i : bytes.size() - 1 - i]);
+  return number;
+}
+
 }  // namespace crais

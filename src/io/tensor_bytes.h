@@ -1,4 +1,4 @@
-// Tensors of raw bytes.
+// Tensors and numbers of raw bytes.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -17,5 +17,8 @@ std::optional<uint64_t> bytes_of_shape(at::IntArrayRef shape, uint64_t element_s
 /// may be any byte in a file but not in memory: bytes other than 0 become true. Requires exactly
 /// the bytes that shape and type need.
 at::Tensor tensor_of_bytes(std::string_view bytes, at::IntArrayRef shape, at::ScalarType type);
+
+/// The number of these bytes, the lowest first or, if `is_big`, the highest.
+uint64_t number_of_bytes(std::string_view bytes, bool is_big = false);
 
 }  // namespace crais

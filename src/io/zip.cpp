@@ -16,18 +16,17 @@ namespace {
 
 zip* open_archive(std::string_view bytes, const std::string& where) {
   if (!is_zip(bytes))
-    throw data_error(where + ": not a zip archive");  // libzip also opens empty data
+    throw data_error(where, ": not a zip archive");  // libzip also opens empty data
   zip_error_t error;
   zip_error_init(&error);
   const std::unique_ptr<zip_error_t, void (*)(zip_error_t*)> owner(&error, zip_error_fini);
   zip_source_t* const source =
       zip_source_buffer_create(bytes.data(), bytes.size(), /*freep=*/0, &error);
-  if (!source)
-    throw internal_error(std::string("libzip cannot start: ") + zip_error_strerror(&error));
+  if (!source) throw internal_error("libzip cannot start: ", zip_error_strerror(&error));
   zip* const archive = zip_open_from_source(source, ZIP_RDONLY, &error);
   if (!archive) {
     zip_source_free(source);
-    throw data_error(where + ": a damaged or truncated zip archive (" + zip_error_strerror(&error) +
+    throw data_error(where, ": a damaged or truncated zip archive (", zip_error_strerror(&error),
                      ")");
   }
   return archive;
@@ -50,10 +49,10 @@ ZipArchive::ZipArchive(std::string_view bytes, std::string where)
   const auto count = static_cast<uint64_t>(zip_get_num_entries(archive_.get(), 0));
   for (uint64_t i = 0; i < count; ++i) {
     const char* const name = zip_get_name(archive_.get(), i, ZIP_FL_ENC_RAW);
-    if (!name) throw data_error(where_ + ": entry " + std::to_string(i) + " has no name");
+    if (!name) throw data_error(where_, ": entry ", i, " has no name");
     names_.emplace_back(name);
     if (!index_.emplace(name, i).second)
-      throw data_error(where_ + ": two entries are called " + quoted(name));
+      throw data_error(where_, ": two entries are called ", quoted(name));
   }
 }
 
@@ -63,7 +62,7 @@ std::string ZipArchive::place(const std::string& name) const {
 
 uint64_t ZipArchive::index_of(const std::string& name) const {
   const auto entry = index_.find(name);
-  if (entry == index_.end()) throw data_error(place(name) + " is not in the archive");
+  if (entry == index_.end()) throw data_error(place(name), " is not in the archive");
   return entry->second;
 }
 
@@ -71,31 +70,31 @@ uint64_t ZipArchive::size(const std::string& name) const {
   zip_stat_t description{};
   if (zip_stat_index(archive_.get(), index_of(name), 0, &description) != 0 ||
       !(description.valid & ZIP_STAT_SIZE))
-    throw data_error(place(name) + " has no size");
+    throw data_error(place(name), " has no size");
   return description.size;
 }
 
 std::string ZipArchive::read(const std::string& name) {
   const uint64_t size = this->size(name);
   if (size > room_)
-    throw data_error(place(name) + " unpacks to " + std::to_string(size) +
-                     " bytes; an archive may unpack to 100 times its size (or 64 MiB), of which " +
-                     std::to_string(room_) + " bytes are left");
+    throw data_error(place(name), " unpacks to ", size,
+                     " bytes; an archive may unpack to 100 times its size (or 64 MiB), of which ",
+                     room_, " bytes are left");
   room_ -= size;
   const std::unique_ptr<zip_file_t, CloseEntry> file(
       zip_fopen_index(archive_.get(), index_of(name), 0));
-  if (!file) throw data_error(place(name) + ": " + zip_strerror(archive_.get()));
+  if (!file) throw data_error(place(name), ": ", zip_strerror(archive_.get()));
   std::string content(size, '\0');
   uint64_t done = 0;
   while (done < size) {
     const zip_int64_t count = zip_fread(file.get(), content.data() + done, size - done);
     if (count <= 0)
-      throw data_error(place(name) + ": damaged or truncated: " + zip_file_strerror(file.get()));
+      throw data_error(place(name), ": damaged or truncated: ", zip_file_strerror(file.get()));
     done += static_cast<uint64_t>(count);
   }
   char beyond = 0;  // libzip compares the checksum when it reaches the end
   if (zip_fread(file.get(), &beyond, 1) != 0)
-    throw data_error(place(name) + ": damaged: its content is not what its size and checksum say");
+    throw data_error(place(name), ": damaged: its content is not what its size and checksum say");
   return content;
 }
 
@@ -123,19 +122,18 @@ std::string gunzip(std::string_view bytes, const std::string& name) {
     bytes.remove_prefix(offered - stream.avail_in);
     content.append(piece.data(), produced);
     if (content.size() > most)
-      throw data_error(name + ": unpacks to over " + std::to_string(most) +
+      throw data_error(name, ": unpacks to over ", most,
                        " bytes, too many for its size; unpack it first to read it all the same");
     if (status == Z_STREAM_END) {
       if (bytes.empty()) return content;
       if (!is_gzip(bytes))
-        throw data_error(name + ": " + std::to_string(bytes.size()) +
-                         " bytes of junk after the compressed data");
+        throw data_error(name, ": ", bytes.size(), " bytes of junk after the compressed data");
       inflateReset(&stream);  // a further member: gzip files may be concatenated
     } else if (status != Z_OK && status != Z_BUF_ERROR) {
-      throw data_error(name + ": damaged gzip data (" +
-                       (stream.msg ? stream.msg : "unknown error") + ")");
+      throw data_error(name, ": damaged gzip data (", (stream.msg ? stream.msg : "unknown error"),
+                       ")");
     } else if (bytes.empty() && produced == 0) {
-      throw data_error(name + ": truncated: the compressed data end early; fetch the file again");
+      throw data_error(name, ": truncated: the compressed data end early; fetch the file again");
     }
   }
 }

@@ -338,7 +338,7 @@ std::shared_ptr<const FusedDecoder> make_fused_decoder(const DecoderNetwork& net
   if (chosen == kernels.end()) {
     std::string choices;
     for (const FusedKernel* kernel : kernels) choices += std::string(kernel->name) + ", ";
-    throw argument_error("CRAIS_EVALUATOR is '" + wanted + "'; this processor offers " + choices +
+    throw argument_error("CRAIS_EVALUATOR is '", wanted, "'; this processor offers ", choices,
                          "aten");
   }
   const FusedKernel& exact = (*chosen)->in_fixed_point ? fastest_exact() : **chosen;

@@ -95,8 +95,7 @@ StoreOptions read_store(const CommandLine& cli) {
                              cli.flag("accept-other-version")};
   cli.exclude("resume", "overwrite");
   for (const char* flag : {"resume", "overwrite"})
-    if (cli.flag(flag) && !cli.has("out"))
-      throw argument_error("--" + std::string(flag) + " needs --out DIR");
+    if (cli.flag(flag) && !cli.has("out")) throw argument_error("--", flag, " needs --out DIR");
   return options;
 }
 

@@ -38,12 +38,12 @@ std::optional<Shard> torchrun_part() {
   const auto rank = torchrun_number("RANK", 0), count = torchrun_number("WORLD_SIZE", 1);
   if (!rank && !count) return {};
   if (!rank || !count)
-    throw argument_error(std::string("under torchrun: ") +
-                         (rank ? "RANK is set, but WORLD_SIZE" : "WORLD_SIZE is set, but RANK") +
-                         " is not");
+    throw argument_error(
+        "under torchrun: ", (rank ? "RANK is set, but WORLD_SIZE" : "WORLD_SIZE is set, but RANK"),
+        " is not");
   if (*rank >= *count)
-    throw argument_error("under torchrun: RANK is " + std::to_string(*rank) +
-                         ", but WORLD_SIZE is " + std::to_string(*count) + ": the first is 0");
+    throw argument_error("under torchrun: RANK is ", *rank, ", but WORLD_SIZE is ", *count,
+                         ": the first is 0");
   return Shard{*rank + 1, *count};
 }
 
@@ -70,12 +70,11 @@ void throw_of_stopped(const Progressed& progress, const TimeLimit& limit, const 
   const bool is_plain = settings.part.has_value();  // the same command resumes
   if (settings.out.empty()) throw_if_interrupted(done + ", nothing is kept: there is no --out");
   if (limit.is_over() && !limit.has_advanced())
-    throw Error(ErrorKind::kInterrupted, "time is up before the first chunk ended; " + done + "; " +
-                                             (is_plain ? "a" : "--resume with a") +
-                                             " longer --max-time continues");
+    throw Error(ErrorKind::kInterrupted, "time is up before the first chunk ended; ", done, "; ",
+                (is_plain ? "a" : "--resume with a"), " longer --max-time continues");
   const std::string advice =
       done + "; the same command" + (is_plain ? "" : " with --resume") + " goes on from there";
-  if (limit.is_over()) throw Error(ErrorKind::kInterrupted, "time is up; " + advice);
+  if (limit.is_over()) throw Error(ErrorKind::kInterrupted, "time is up; ", advice);
   throw_if_interrupted(advice);
 }
 
@@ -90,8 +89,8 @@ void resolve_sharing(RunSettings& settings, const CommandLine& cli, bool is_shar
         "each process has a run of its own");
   if (settings.store.overwrite)
     throw argument_error(
-        "under torchrun, processes that share a folder cannot use --overwrite: remove " +
-        settings.out + " first, or choose another");
+        "under torchrun, processes that share a folder cannot use --overwrite: remove ",
+        settings.out, " first, or choose another");
   settings.part = part;
   settings.store.resume = settings.store.shared = true;
   share_machine(settings, cli);

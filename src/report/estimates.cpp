@@ -66,7 +66,7 @@ Format parse_format(const std::string& name) {
   if (name == "table") return Format::kTable;
   if (name == "json") return Format::kJson;
   if (name == "csv") return Format::kCsv;
-  throw argument_error("unknown format '" + name + "'; choose from table, json, csv");
+  throw argument_error("unknown format '", name, "'; choose from table, json, csv");
 }
 
 Table::NamedCells row_of(const MethodSummary& s, const std::string& problem,

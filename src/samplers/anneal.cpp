@@ -5,8 +5,8 @@
 #include <limits>
 #include <vector>
 
-#include "core/elementwise.h"
 #include "core/log_math.h"
+#include "core/plain.h"
 #include "samplers/divergence.h"
 #include "samplers/mover.h"
 #include "util/error.h"

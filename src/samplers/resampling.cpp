@@ -45,7 +45,7 @@ ResamplingRegistry::Entry entry(const std::string& name, const std::string& summ
             const double threshold = spec.number("threshold", 0.0, 1.0, 0.5);
             const std::string of = spec.word("of", "all");
             if (of != "all" && of != "last")
-              throw argument_error("'" + spec.text() + "': of must be all or last");
+              throw argument_error("'", spec.text(), "': of must be all or last");
             return std::make_unique<Scheme>(threshold, of == "last");
           }};
 }

@@ -19,7 +19,7 @@ const Enrol<ScheduleRegistry> kEnrolFixed(
        try {
          return std::make_unique<FixedSchedule>(at::tensor(betas, at::kDouble).unsqueeze(1));
        } catch (const Error& error) {
-         throw data_error(path + ": " + error.what());
+         throw data_error(path, ": ", error.what());
        }
      }});
 

@@ -10,7 +10,7 @@
 #include "core/rng.h"
 #include "kernels/fused_decoder.h"
 #include "models/decoder_density.h"
-#include "models/network_model.h"
+#include "models/function_model.h"
 #include "targets/model_prior.h"
 #include "util/error.h"
 #include "util/interrupt.h"
@@ -114,8 +114,7 @@ DecoderPosterior::DecoderPosterior(std::shared_ptr<const LatentModel> model, con
     throw argument_error("data must be [P, ...] of the model's shape");
   data_ = data_.view(shape);
   if (latents_.defined() && latents_.sizes() != at::IntArrayRef({shape[0], described.latent}))
-    throw argument_error("latents must be [P, " + std::to_string(described.latent) +
-                         "], one of each datum");
+    throw argument_error("latents must be [P, ", described.latent, "], one of each datum");
   if (labels_.defined() != described.labels.has_value())
     throw argument_error(labels_.defined() ? "labels are for a conditional model p(x | y)"
                                            : "a conditional model p(x | y) needs labels");
@@ -202,8 +201,8 @@ LatentModel::Density DecoderPosterior::density(const at::Tensor& z, const at::Te
         throw std::bad_alloc();
       } else {
         const std::string text = error.what();
-        throw data_error(model_->description().name +
-                         ": log p(x, z) cannot be computed: " + text.substr(0, text.find('\n')));
+        throw data_error(model_->description().name,
+                         ": log p(x, z) cannot be computed: ", text.substr(0, text.find('\n')));
       }
     }
     value.slice(0, begin, end).copy_(found.value);

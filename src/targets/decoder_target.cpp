@@ -19,9 +19,9 @@ void check_sizes(const DecoderTarget::Options& options, const at::Tensor& images
   const c10::NoGradGuard no_grad;
   const at::Tensor output = options.decode(at::zeros({1, options.latent_dim}, images.options()));
   if (output.defined() && output.numel() == images[0].numel()) return;
-  throw argument_error(
-      "the decoder makes " + (output.defined() ? c10::str(output.sizes()) : "nothing") +
-      " of one latent; an image has " + std::to_string(images[0].numel()) + " numbers");
+  throw argument_error("the decoder makes ",
+                       (output.defined() ? c10::str(output.sizes()) : "nothing"),
+                       " of one latent; an image has ", images[0].numel(), " numbers");
 }
 
 std::shared_ptr<const LatentModel> model_of(const DecoderTarget::Options& options,

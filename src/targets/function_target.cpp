@@ -25,19 +25,17 @@ FunctionTarget::FunctionTarget(const FunctionTargetOptions& options, IndexedLogD
       replicated_(options.replicated),
       starts_(options.starts) {
   if (options.num_problems < 1 || options.dim < 1)
-    throw argument_error("a FunctionTarget needs at least one problem and one dimension, not " +
-                         std::to_string(options.num_problems) + " and " +
-                         std::to_string(options.dim));
+    throw argument_error("a FunctionTarget needs at least one problem and one dimension, not ",
+                         options.num_problems, " and ", options.dim);
   if (starts_.defined() && (starts_.dim() != 2 || starts_.size(1) != dim_))
-    throw argument_error("`starts` of a FunctionTarget of dimension " + std::to_string(dim_) +
-                         " are [S," + std::to_string(dim_) + "]");
+    throw argument_error("`starts` of a FunctionTarget of dimension ", dim_, " are [S,", dim_, "]");
 }
 
 at::Tensor FunctionTarget::log_density(const at::Tensor& z) const {
   at::Tensor value = log_density_(z, index_);
   if (!value.defined() || value.sizes() != z.sizes().slice(0, z.dim() - 1)) {
     throw argument_error(c10::str("the log density of z ", z.sizes(), " must be ",
-                                  z.sizes().slice(0, z.dim() - 1), ", not ") +
+                                  z.sizes().slice(0, z.dim() - 1), ", not "),
                          (value.defined() ? c10::str(value.sizes()) : "undefined"));
   }
   return value;

@@ -25,8 +25,7 @@ const Enrol<TargetRegistry> kEnrolManyWell(
     "many-well", {"many-well[:DIM]", "DIM / 2 (16) double wells, each beside a normal",
                   "many-well:2", [](Spec& spec, const TargetOptions& options) {
                     const int64_t dim = spec.integer("dim", 2, 100'000, 32);
-                    if (dim % 2 != 0)
-                      throw argument_error("'" + spec.text() + "': DIM must be even");
+                    if (dim % 2 != 0) throw argument_error("'", spec.text(), "': DIM must be even");
                     const double pair = kLogWell + 0.5 * std::log(2 * M_PI);
                     return std::make_unique<ReplicatedFunction>(
                         options, dim, static_cast<double>(dim / 2) * pair, [](const at::Tensor& z) {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <memory>
 
-#include "core/elementwise.h"
+#include "core/plain.h"
 #include "core/rng.h"
 #include "transitions/metropolis.h"
 

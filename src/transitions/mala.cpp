@@ -1,7 +1,7 @@
 // The Metropolis-adjusted Langevin algorithm (MALA).       [Besag 1994; Roberts & Tweedie 1996]
 #include <memory>
 
-#include "core/elementwise.h"
+#include "core/plain.h"
 #include "core/rng.h"
 #include "transitions/metropolis.h"
 

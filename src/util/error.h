@@ -3,6 +3,8 @@
 /// programs turn the kind into an exit code.
 #pragma once
 
+#include <c10/util/StringUtil.h>
+
 #include <stdexcept>
 #include <string>
 
@@ -30,16 +32,31 @@ enum class ErrorKind {
 ///     }
 class Error : public std::runtime_error {
  public:
-  Error(ErrorKind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
+  /// The message is all parts in a row, as in c10::str: texts and whole numbers.
+  template <class... Parts>
+  Error(ErrorKind kind, const Parts&... message)
+      : std::runtime_error(c10::str(message...)), kind_(kind) {}
   ErrorKind kind() const { return kind_; }
 
  private:
   ErrorKind kind_;
 };
 
-inline Error argument_error(const std::string& message) { return {ErrorKind::kArgument, message}; }
-inline Error data_error(const std::string& message) { return {ErrorKind::kData, message}; }
-inline Error no_input_error(const std::string& message) { return {ErrorKind::kNoInput, message}; }
-inline Error internal_error(const std::string& message) { return {ErrorKind::kInternal, message}; }
+template <class... Parts>
+Error argument_error(const Parts&... message) {
+  return {ErrorKind::kArgument, message...};
+}
+template <class... Parts>
+Error data_error(const Parts&... message) {
+  return {ErrorKind::kData, message...};
+}
+template <class... Parts>
+Error no_input_error(const Parts&... message) {
+  return {ErrorKind::kNoInput, message...};
+}
+template <class... Parts>
+Error internal_error(const Parts&... message) {
+  return {ErrorKind::kInternal, message...};
+}
 
 }  // namespace crais

@@ -42,8 +42,8 @@ class TemporaryFile {
           ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     } while (descriptor_ < 0 && errno == EEXIST);
     if (descriptor_ < 0)
-      throw Error(ErrorKind::kCannotCreate,
-                  folder.string() + ": cannot write here: " + std::strerror(errno));
+      throw Error(ErrorKind::kCannotCreate, folder.string(),
+                  ": cannot write here: ", std::strerror(errno));
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -76,8 +76,8 @@ class TemporaryFile {
       if (errno == EEXIST || fs::exists(target, ignored)) return false;
     }
     if (::rename(path_.c_str(), target.c_str()) != 0)
-      throw Error(ErrorKind::kCannotCreate,
-                  target.string() + ": cannot be written: " + std::strerror(errno));
+      throw Error(ErrorKind::kCannotCreate, target.string(),
+                  ": cannot be written: ", std::strerror(errno));
     committed_ = true;
     sync_folder();
     return true;
@@ -85,7 +85,7 @@ class TemporaryFile {
 
  private:
   [[noreturn]] void fail() const {
-    throw Error(ErrorKind::kIo, path_.string() + ": cannot write: " + std::strerror(errno));
+    throw Error(ErrorKind::kIo, path_.string(), ": cannot write: ", std::strerror(errno));
   }
 
   /// Best effort: some file systems cannot sync a folder.
@@ -111,12 +111,12 @@ std::string read_file(const fs::path& path) {
   struct stat status {};
   const auto require = [&](bool is_done) {
     if (!is_done)
-      throw no_input_error(name + ": " + (errno == ENOENT ? "no such file" : std::strerror(errno)));
+      throw no_input_error(name, ": ", (errno == ENOENT ? "no such file" : std::strerror(errno)));
   };
   const auto require_file = [&] {
     if (!S_ISREG(status.st_mode))
-      throw no_input_error(name +
-                           (S_ISDIR(status.st_mode) ? ": is a folder" : ": is a device or a pipe") +
+      throw no_input_error(name,
+                           (S_ISDIR(status.st_mode) ? ": is a folder" : ": is a device or a pipe"),
                            ", a file was expected");
   };
   require(::stat(path.c_str(), &status) == 0);
@@ -133,7 +133,7 @@ std::string read_file(const fs::path& path) {
     // Ask for one byte more than the reported size: some unreadable files report a size of 0.
     content.resize(static_cast<size_t>(status.st_size) + 1);
   } catch (const std::bad_alloc&) {
-    throw no_input_error(name + ": its " + size_text(status.st_size) + " do not fit into memory");
+    throw no_input_error(name, ": its ", size_text(status.st_size), " do not fit into memory");
   }
   size_t done = 0;
   while (done < content.size()) {
@@ -164,8 +164,8 @@ bool write_file_new(const fs::path& path, std::string_view content) {
 std::shared_ptr<const void> lock_file(const fs::path& path, bool is_shared) {
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
   if (descriptor < 0)
-    throw Error(ErrorKind::kCannotCreate,
-                path.string() + ": cannot be opened: " + std::strerror(errno));
+    throw Error(ErrorKind::kCannotCreate, path.string(),
+                ": cannot be opened: ", std::strerror(errno));
   const std::shared_ptr<const int> lock(new int(descriptor), [](const int* held) {
     ::close(*held);
     delete held;
@@ -180,9 +180,8 @@ void make_output_folder(const fs::path& folder) {
   fs::create_directories(folder, error);
   std::error_code ignored;
   if (error || !fs::is_directory(folder, ignored))
-    throw Error(ErrorKind::kCannotCreate,
-                folder.string() + ": cannot make this folder: " +
-                    (error ? error.message() : std::string("a file of that name is in the way")));
+    throw Error(ErrorKind::kCannotCreate, folder.string(), ": cannot make this folder: ",
+                (error ? error.message() : std::string("a file of that name is in the way")));
   const TemporaryFile probe(folder, "probe");
 }
 

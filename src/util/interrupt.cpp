@@ -70,7 +70,7 @@ void install_interrupt_handler() {
 bool interrupted() { return flag; }
 
 void throw_if_interrupted(const std::string& advice) {
-  if (flag) throw Error(ErrorKind::kInterrupted, "interrupted; " + advice);
+  if (flag) throw Error(ErrorKind::kInterrupted, "interrupted; ", advice);
 }
 
 void stop_if_interrupted() { throw_if_interrupted("unfinished work is lost"); }

@@ -33,8 +33,8 @@ int64_t physical_memory() {
 void require_memory(double bytes, const std::string& what) {
   const auto present = static_cast<double>(physical_memory());
   if (!(bytes < present))
-    throw argument_error(what + " take " + size_text_of(bytes) + ", and this machine has " +
-                         size_text_of(present) + " of memory; ask for fewer");
+    throw argument_error(what, " take ", size_text_of(bytes), ", and this machine has ",
+                         size_text_of(present), " of memory; ask for fewer");
 }
 
 int64_t peak_memory() {

@@ -1,9 +1,8 @@
-#include "core/elementwise.h"
-
 #include <gtest/gtest.h>
 
 #include <type_traits>
 
+#include "core/plain.h"
 #include "core/rng.h"
 
 namespace crais {

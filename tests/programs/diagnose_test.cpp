@@ -1,9 +1,8 @@
-#include "programs/eval_loglik/diagnose.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
 
+#include "programs/eval_loglik/commands.h"
 #include "support/expect_error.h"
 
 namespace crais {

@@ -24,7 +24,7 @@ void require_exact_draws(const Target& target, const LogzSettings& settings) {
   if (!target.slice(0, 1)->exact_sample(1, rng))
     throw argument_error(
         "--method bidirectional: its reverse chains start from exact draws of the target, and "
-        "there is no way to draw from " +
+        "there is no way to draw from ",
         settings.target);
 }
 
@@ -79,14 +79,14 @@ const std::set<std::string> kOfPython = {
 
 std::shared_ptr<const Target> named_target(const LogzSettings& settings) {
   if (settings.target.find(".py:") != std::string::npos)
-    throw argument_error(settings.target +
+    throw argument_error(settings.target,
                          ": only the command of the Python package runs a function of Python; `pip "
                          "install .` installs it");
   const std::string name = Spec(settings.target).name();
   if (kOfPython.count(name) > 0)
-    throw argument_error(name +
-                         ": the Python package has this density: `python3 -m crais.yardstick " +
-                         name + "`, or crais.yardstick.get(\"" + name + "\")");
+    throw argument_error(name,
+                         ": the Python package has this density: `python3 -m crais.yardstick ",
+                         name, "`, or crais.yardstick.get(\"", name, "\")");
   return TargetRegistry::instance().make(
       "target", settings.target,
       {settings.problems, at::TensorOptions().device(settings.device).dtype(settings.dtype),

@@ -47,7 +47,7 @@ void check_particles_file(const LogzSettings& settings) {
     return;
   }
   if (!name.ends_with(".npy") && !name.ends_with(".csv"))
-    throw argument_error("--save-particles " + name + ": the name must end in .npy or .csv");
+    throw argument_error("--save-particles ", name, ": the name must end in .npy or .csv");
   if (settings.store.resume || settings.max_time)
     throw argument_error(
         "--save-particles excludes --resume and --max-time: finished chunks keep sums over their "

@@ -101,8 +101,7 @@ Synopsis estimate_logz_synopsis() {
 
 LogzSettings read_logz_settings(const CommandLine& cli) {
   if (cli.operands().size() > 1)
-    throw argument_error("unexpected '" + cli.operands()[1] +
-                         "': one target is estimated at a time");
+    throw argument_error("unexpected '", cli.operands()[1], "': one target is estimated at a time");
   LogzSettings settings;
   static_cast<RunSettings&>(settings) = read_run(cli, "problem");
   settings.target = cli.operands().front();

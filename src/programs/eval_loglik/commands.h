@@ -1,17 +1,13 @@
-// The commands of eval-loglik. Each returns the exit code.
+// The commands of eval-loglik that read results. Each returns the exit code.
 #pragma once
 
-#include <optional>
+#include <nlohmann/json.hpp>
+#include <string>
 
-#include "programs/eval_loglik/eval_run.h"
-#include "programs/eval_loglik/settings.h"
+#include "cli/command_line.h"
+#include "programs/eval_loglik/report.h"
 
 namespace crais {
-
-/// Opens the model, reports how its file and its images were read, and evaluates with a progress
-/// line. If the settings ask for a dry run, describes it on stdout and returns nothing. Throws
-/// Error as EvalRun and complete_run do.
-std::optional<RunReport> evaluate_model(const EvalSettings& settings);
 
 /// `eval-loglik merge DIR... --out DIR`: joins the shards of one evaluation. Throws Error kData for
 /// gaps, duplicates and folders of another run.
@@ -25,5 +21,14 @@ int compare_evaluations(const CommandLine& cli);
 /// `eval-loglik diagnose DIR`. Returns 0 if there are no findings, else 1. Throws Error as
 /// read_evaluation does.
 int diagnose_evaluation(const CommandLine& cli);
+
+/// The findings on each method of a run with these settings (in the form of run.json), an object
+/// each: "what"; "images" in their data set, or [] for the whole run; "remedy", with the flags; and
+/// "evaluations_per_image" of a run with the remedy, or null. Empty if there is no problem. Throws
+/// Error kData if settings are missing.
+nlohmann::json diagnose(const EvalResults& results, const nlohmann::json& run);
+
+/// The finding as a sentence, with the first of its images.
+std::string sentence_of(const nlohmann::json& finding);
 
 }  // namespace crais

@@ -10,6 +10,7 @@
 #include "io/csv.h"
 #include "io/json.h"
 #include "programs/eval_loglik/commands.h"
+#include "programs/eval_loglik/eval_run.h"
 #include "programs/eval_loglik/stored_evaluation.h"
 #include "report/run_report.h"
 #include "util/error.h"
@@ -71,12 +72,12 @@ void check_comparable(const ComparedModel& first, const ComparedModel& other) {
   const std::string names = first.name + " and " + other.name;
   for (const char* key : {"sha256", "quantity", "bits_offset"})
     if (!images.contains(key) || images[key] != others.value(key, json()))
-      throw argument_error(names + " have different images, or kinds of p(x) (" +
-                           differences(images, others, {"binarisation_warning"}) +
+      throw argument_error(names, " have different images, or kinds of p(x) (",
+                           differences(images, others, {"binarisation_warning"}),
                            "); a comparison is paired by image: evaluate both on the same --split, "
                            "--indices and --limit");
   if (indices_of(first.results) != indices_of(other.results))
-    throw data_error(names + ": name other images than their run.json");
+    throw data_error(names, ": name other images than their run.json");
 }
 
 /// A sentence that names the better model, how certain the difference is, and its other possible
@@ -157,7 +158,7 @@ void add_pair(Findings& found, const ComparedModel& first, const ComparedModel& 
 int compare_evaluations(const CommandLine& cli) {
   const std::vector<std::string> names(cli.operands().begin() + 1, cli.operands().end());
   if (names.size() < 2 || names.size() > kMostModels)
-    throw argument_error("compare takes 2 to " + std::to_string(kMostModels) +
+    throw argument_error("compare takes 2 to ", kMostModels,
                          " result folders or models: eval-loglik compare A B");
   if (std::all_of(names.begin(), names.end(), is_folder))
     refuse_flags_of_runs(cli, "compare", {"out", "overwrite"});
@@ -169,9 +170,8 @@ int compare_evaluations(const CommandLine& cli) {
     std::error_code ignored;
     if (fs::exists(fs::path(out) / "comparison.json", ignored) && !cli.flag("overwrite") &&
         !cli.flag("resume"))
-      throw argument_error(out +
-                           " holds a comparison already; replace it with "
-                           "--overwrite, or choose another --out");
+      throw argument_error(
+          out, " holds a comparison already; replace it with --overwrite, or choose another --out");
   }
   std::vector<ComparedModel> models;
   std::string listed;

@@ -1,5 +1,4 @@
-#include "programs/eval_loglik/diagnose.h"
-
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -52,8 +51,7 @@ std::pair<std::string, std::string> remedies_of(const json& settings) {
   static const std::set<std::string> kOfSteps = {"linear", "sigmoidal", "geometric", "exponential"};
   const auto more = [&](const std::string& flag) {
     const auto count = json_field<int64_t>(settings, flag, kRun);
-    if (count < 1 || count > kMostCount)
-      throw data_error(std::string(kRun) + ": '" + flag + "' is " + std::to_string(count));
+    if (count < 1 || count > kMostCount) throw data_error(kRun, ": '", flag, "' is ", count);
     return "--" + flag + " " + std::to_string(kLonger * count);
   };
   const auto schedule = json_field<std::string>(settings, "schedule", kRun);

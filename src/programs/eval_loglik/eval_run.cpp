@@ -1,7 +1,10 @@
 #include "programs/eval_loglik/eval_run.h"
 
+#include <c10/core/GradMode.h>
+
 #include <algorithm>
 #include <cmath>
+#include <iostream>
 #include <sstream>
 #include <utility>
 
@@ -13,6 +16,7 @@
 #include "util/error.h"
 #include "util/format.h"
 #include "util/memory.h"
+#include "util/parallel.h"
 
 namespace crais {
 namespace {
@@ -55,14 +59,13 @@ EvalRun::EvalRun(EvalSettings settings, EvalModel model, const std::optional<Arr
   for (const std::string& warning : warnings_) notice_ += "WARNING: " + warning + "\n";
   chunks_ = {images_.size(), settings_.estimator.chunk, choose_control()};
   if (settings_.shard.count > chunks_.count())
-    throw argument_error("--shard: there are only " + std::to_string(chunks_.count()) +
-                         " chunks of --chunk " + std::to_string(chunks_.size) + " images");
+    throw argument_error("--shard: there are only ", chunks_.count(), " chunks of --chunk ",
+                         chunks_.size, " images");
   if (estimator_.needs_exact_draws() && images_.source != "simulated")
-    throw argument_error(
-        "--method " + settings_.estimator.methods.front() +
-        " needs --simulate N: its reverse chains start from an exact draw "
-        "of the posterior, which only an image simulated from the model has. The gap on simulated "
-        "images then certifies these settings for real ones");
+    throw argument_error("--method ", settings_.estimator.methods.front(),
+                         " needs --simulate N: its reverse chains start from an exact draw of the "
+                         "posterior, which only an image simulated from the model has. The gap on "
+                         "simulated images then certifies these settings for real ones");
 }
 
 int64_t EvalRun::choose_control() {
@@ -78,9 +81,9 @@ int64_t EvalRun::choose_control() {
   if (no_control_.empty() && asked == 0) no_control_ = "`control` is 0";
   if (no_control_.empty()) return std::min(asked, model_.num_draws());
   if (settings_.control.value_or(0) > 0)
-    throw argument_error("--control: there is none, for " + no_control_ + "; leave it out");
+    throw argument_error("--control: there is none, for ", no_control_, "; leave it out");
   if (settings_.estimator.error)
-    throw argument_error("--error needs a control, and there is none, for " + no_control_ +
+    throw argument_error("--error needs a control, and there is none, for ", no_control_,
                          "; ask for --steps");
   return 0;
 }
@@ -214,6 +217,20 @@ std::string EvalRun::describe() const {
     text << (estimator_.needs_pilot() ? "; a pilot tunes it first.\n" : "; no pilot.\n");
   }
   return text.str();
+}
+
+std::optional<RunReport> evaluate_model(const EvalSettings& settings) {
+  use_one_thread_per_operation();
+  const c10::NoGradGuard no_grad;
+  const EvalRun run(
+      settings, open_model(settings.checkpoint, settings.script, settings.device, settings.dtype));
+  std::cerr << run.notice();
+  if (settings.dry_run) {
+    std::cout << run.describe();
+    return {};
+  }
+  return complete_run(settings, {"eval-loglik", "images", "log p", !settings.quiet},
+                      [&](RunObserver& observer) { return run.run(observer); });
 }
 
 }  // namespace crais

@@ -59,4 +59,9 @@ class EvalRun {
   Chunks chunks_{};
 };
 
+/// Opens the model, reports how its file and its images were read, and evaluates with a progress
+/// line. If the settings ask for a dry run, describes it on stdout and returns nothing. Throws
+/// Error as EvalRun and complete_run do.
+std::optional<RunReport> evaluate_model(const EvalSettings& settings);
+
 }  // namespace crais

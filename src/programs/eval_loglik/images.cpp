@@ -1,13 +1,14 @@
 #include "programs/eval_loglik/images.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "core/rng.h"
+#include "core/spec.h"
 #include "data/array_file.h"
 #include "data/binarisation.h"
 #include "data/images.h"
-#include "programs/eval_loglik/flag_table.h"
 #include "util/digest.h"
 #include "util/error.h"
 #include "util/format.h"
@@ -17,6 +18,27 @@ namespace crais {
 namespace {
 
 constexpr int64_t kSimulatedByDefault = 100;
+
+/// The kinds of images that flags depend on: of MNIST, an array, images drawn from the model.
+enum class FlagsOf { kMnist, kArray, kSimulated };
+const std::string kNamesOfKinds[] = {"MNIST", "an array", "images drawn from the model"};
+
+/// Each flag on images with the kinds that it affects. docs/reference.md has this table.
+const std::map<std::string, std::vector<FlagsOf>> kKindsOfFlags = {
+    {"data", {FlagsOf::kArray}},
+    {"labels", {FlagsOf::kArray, FlagsOf::kMnist}},
+    {"data-dir", {FlagsOf::kMnist}},
+    {"split", {FlagsOf::kMnist}},
+    {"binarisation", {FlagsOf::kArray, FlagsOf::kMnist}},
+    {"scale", {FlagsOf::kArray, FlagsOf::kMnist}},
+    {"dequantise", {FlagsOf::kArray, FlagsOf::kMnist}},
+    {"limit", {FlagsOf::kArray, FlagsOf::kMnist, FlagsOf::kSimulated}},
+    {"indices", {FlagsOf::kArray, FlagsOf::kMnist, FlagsOf::kSimulated}},
+    {"simulate", {FlagsOf::kSimulated}}};
+
+bool takes(const std::vector<FlagsOf>& kinds, FlagsOf kind) {
+  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+}
 
 /// The selected range among `available` images.
 IndexRange selection(const ImageSettings& settings, int64_t available) {
@@ -38,8 +60,8 @@ void check_shape(const std::string& source, const std::vector<int64_t>& shape,
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
   if (count == model.num_values() && ends_alike) return;
-  throw data_error(source + ": images are " + shape_text(shape) + ", the " + model.kind +
-                   (model.kind == "checkpoint" ? "'s are " : " model's are ") +
+  throw data_error(source, ": images are ", shape_text(shape), ", the ", model.kind,
+                   (model.kind == "checkpoint" ? "'s are " : " model's are "),
                    shape_text(model_shape));
 }
 
@@ -48,12 +70,10 @@ EvalImages simulated_images(const ImageSettings& settings, int64_t count, const 
   if (model.num_draws() == 0)
     throw argument_error(
         "--simulate: there is no way to simulate from this model; export it with a likelihood and "
-        "a "
-        "prior that can be sampled");
+        "a prior that can be sampled");
   const IndexRange range = selection(settings, count);
   if (range.end > model.num_draws())
-    throw argument_error("--simulate: the model stores " + std::to_string(model.num_draws()) +
-                         " simulated images");
+    throw argument_error("--simulate: the model stores ", model.num_draws(), " simulated images");
   const ModelDescription& described = model.description();
   require_memory(static_cast<double>(range.size()) *
                      static_cast<double>(described.num_values() + described.latent) * sizeof(float),
@@ -107,14 +127,13 @@ at::Tensor chosen_labels(const ImageSettings& settings, const ModelDescription& 
     return {};
   }
   if (settings.labels.empty() && !beside)
-    throw argument_error("the model is conditional, p(x | y), and there are no labels beside " +
-                         source + "; name them with --labels FILE[:KEY]");
+    throw argument_error("the model is conditional, p(x | y), and there are no labels beside ",
+                         source, "; name them with --labels FILE[:KEY]");
   const at::Tensor stored =
       settings.labels.empty() ? *beside : read_array_file(settings.labels).values;
   const std::string where = settings.labels.empty() ? "labels of " + source : settings.labels;
   if (stored.size(0) != available)
-    throw data_error(where + ": " + std::to_string(stored.size(0)) + " labels for " +
-                     std::to_string(available) + " images of " + source);
+    throw data_error(where, ": ", stored.size(0), " labels for ", available, " images of ", source);
   return labels_for(*model.labels, stored.slice(0, range.begin, range.end), where);
 }
 
@@ -128,8 +147,8 @@ at::Tensor bytes_of(const at::Tensor& stored, double scale, const std::string& s
            .logical_and(whole <= 255)
            .all()
            .item<bool>())
-    throw argument_error("--binarisation is for pixels of 0 to 255 (uint8), or floats k / 255; " +
-                         source + " holds other " + at::toString(stored.scalar_type()));
+    throw argument_error("--binarisation is for pixels of 0 to 255 (uint8), or floats k / 255; ",
+                         source, " holds other ", at::toString(stored.scalar_type()));
   return whole.to(at::kByte);
 }
 
@@ -155,7 +174,7 @@ EvalImages images_of(const ImageSettings& settings, const ModelDescription& desc
   images.scale = settings.scale.value_or(settings.dequantise ? 256.0 : 1.0);
   if (settings.dequantise) {
     if (at::isFloatingType(stored.scalar_type()))
-      throw argument_error("--dequantise is for whole numbers; " + file.source + " holds " +
+      throw argument_error("--dequantise is for whole numbers; ", file.source, " holds ",
                            at::toString(stored.scalar_type()));
     images.dequantisation = "uniform:" + std::to_string(*settings.dequantise);
     images.pixels = dequantised(stored, *settings.dequantise, first) / images.scale;
@@ -213,10 +232,17 @@ bool has_grey(const at::Tensor& pixels) {
 
 /// Rejects flags that have no effect for such images, or that exclude each other.
 void check_given(const ImageSettings& settings, FlagsOf kind) {
-  refuse_idle_flags(settings.given, kind, "images");
+  for (const auto& [flag, kinds] : kKindsOfFlags) {
+    if (settings.given.count(flag) == 0 || takes(kinds, kind)) continue;
+    std::vector<std::string> others;
+    for (const FlagsOf other : kinds) others.push_back(kNamesOfKinds[static_cast<size_t>(other)]);
+    throw argument_error("images: --", flag, " does nothing for ",
+                         kNamesOfKinds[static_cast<size_t>(kind)], ", but for ",
+                         join(others, " or "), "; leave it out");
+  }
   const auto exclude = [](const char* one, const char* other) {
     throw argument_error(
-        "--" + std::string(one) + " and --" + other +
+        "--", one, " and --", other,
         " exclude each other: one makes pixels binary, the other makes them numbers");
   };
   if (!settings.binarisation.empty() && settings.dequantise) exclude("binarisation", "dequantise");
@@ -228,10 +254,13 @@ void check_given(const ImageSettings& settings, FlagsOf kind) {
 
 /// True if MNIST is missing and no given flag needs real images.
 bool may_simulate(const ImageSettings& settings, const EvalModel& model) {
-  std::set<std::string> of_real_images = settings.given;
-  for (const char* flag : {"limit", "indices"}) of_real_images.erase(flag);
-  return settings.data_dir.empty() && !has_flag_of(of_real_images, FlagsOf::kMnist) &&
-         model.num_draws() > 0;
+  const bool is_real =
+      std::any_of(kKindsOfFlags.begin(), kKindsOfFlags.end(), [&](const auto& entry) {
+        const auto& [flag, kinds] = entry;
+        return settings.given.count(flag) > 0 && takes(kinds, FlagsOf::kMnist) &&
+               !takes(kinds, FlagsOf::kSimulated);
+      });
+  return settings.data_dir.empty() && !is_real && model.num_draws() > 0;
 }
 
 std::string digest_of(const EvalImages& images) {

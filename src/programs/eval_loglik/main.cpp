@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "programs/eval_loglik/commands.h"
+#include "programs/eval_loglik/eval_run.h"
 #include "programs/run_program.h"
 #include "util/error.h"
 
@@ -20,7 +21,7 @@ int run(const CommandLine& cli) {
   if (first == "diagnose") return diagnose_evaluation(cli);
   if (first == "compare") return compare_evaluations(cli);
   if (cli.operands().size() > 1)
-    throw argument_error("unexpected '" + cli.operands()[1] +
+    throw argument_error("unexpected '", cli.operands()[1],
                          "': one model is evaluated at a time; `eval-loglik compare` takes more");
   return evaluate(read_settings(cli), cli);
 }

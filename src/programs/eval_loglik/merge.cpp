@@ -34,12 +34,12 @@ int merge_evaluations(const CommandLine& cli) {
       continue;
     }
     if (compared(part.run) != compared(whole->run))
-      throw data_error(folder + ": holds results of another run than " + folders.front() +
+      throw data_error(folder, ": holds results of another run than ", folders.front(),
                        " (compare their run.json); only shards of one run can be merged, and those "
                        "of one build unless --accept-other-version is given");
     for (auto& [chunk, result] : part.results.chunks)
       if (!whole->results.chunks.emplace(chunk, std::move(result)).second)
-        throw data_error(folder + ": chunk " + std::to_string(chunk) +
+        throw data_error(folder, ": chunk ", chunk,
                          " is in an earlier folder too; give each shard once");
     if (part.is_tuned) {
       whole->results.state = part.results.state;

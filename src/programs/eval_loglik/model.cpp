@@ -3,8 +3,8 @@
 #include <set>
 #include <utility>
 
+#include "models/function_model.h"
 #include "models/model_file.h"
-#include "models/network_model.h"
 #include "models/package_model.h"
 #include "targets/model_prior.h"
 #include "util/error.h"
@@ -18,7 +18,7 @@ using nlohmann::json;
 /// Throws Error kArgument for an option of a model that describes itself.
 void refuse_idle(const ScriptOptions& options, const std::string& path) {
   if (options.likelihood.empty() && options.latent == 0) return;
-  throw argument_error(path + (options.likelihood.empty() ? ": `latent`" : ": `likelihood`") +
+  throw argument_error(path, (options.likelihood.empty() ? ": `latent`" : ": `likelihood`"),
                        " does nothing for a model that describes itself; leave it out");
 }
 
@@ -93,7 +93,7 @@ EvalModel open_model(const std::string& path, const ScriptOptions& options, at::
     return checkpoint_model(parse_checkpoint(file.bytes, path), device, dtype);
   if (!model) model = read_package_model(file, device, dtype);
   if (file.kind == FileKind::kPackage && dtype != at::kFloat)
-    throw argument_error("`dtype`: " + path + " was exported in float32");
+    throw argument_error("`dtype`: ", path, " was exported in float32");
   return latent_eval_model(model, file.sha256(), at::device(device).dtype(dtype));
 }
 

@@ -75,7 +75,7 @@ std::string check_prior(const EvalModel& model, bool is_accepted, int64_t thread
       "p(z) integrates to " + first->text() + ", not 1, which shifts log p(x) by the same amount";
   if (!is_accepted)
     throw data_error(
-        doubt +
+        doubt,
         ": look for a missing constant, or a mean in place of a sum; `accept_prior` accepts it");
   return doubt;
 }

@@ -9,10 +9,9 @@
 #include "evaluation/comparison.h"
 #include "evaluation/control.h"
 #include "io/json.h"
-#include "programs/eval_loglik/diagnose.h"
+#include "programs/eval_loglik/commands.h"
 #include "programs/eval_loglik/settings.h"
 #include "report/pictures.h"
-#include "util/base64.h"
 #include "util/error.h"
 #include "util/format.h"
 
@@ -128,7 +127,7 @@ json pictures_of(const EvalResults& results) {
     const bool is_shown = estimates.flagged[i] && ++num_flagged <= kMostFlagged;
     if (is_extreme || is_shown)
       pictures[std::to_string(indices[i])] =
-          "data:image/png;base64," + to_base64(png_of(results.thumbnails[static_cast<int64_t>(i)]));
+          data_url_of(results.thumbnails[static_cast<int64_t>(i)]);
   }
   return pictures;
 }

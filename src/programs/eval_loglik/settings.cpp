@@ -5,7 +5,6 @@
 
 #include "cli/parse.h"
 #include "core/spec.h"
-#include "programs/eval_loglik/flag_table.h"
 #include "util/error.h"
 
 namespace crais {
@@ -124,7 +123,7 @@ EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
   if (s.estimator.error && !cli.given("max-evals"))
     s.resolved["max-evals"] = s.estimator.max_evaluations = kDefaultMostEvaluations;
   s.accept_prior = cli.flag("accept-prior");
-  s.images.given = given_of_table(cli);
+  s.images.given = cli.given();
 
   refuse_idle(cli, s.estimator, "image");
   s.shard = parse_shard(cli.text("shard"), "--shard");

@@ -24,7 +24,7 @@ struct ImageSettings {
   std::optional<int64_t> limit;
   std::optional<int64_t> simulate;
   uint64_t seed = 0;
-  std::set<std::string> given;  // flags, in the form of given_of_table
+  std::set<std::string> given;  // flags of the command line
 };
 
 struct EvalSettings : RunSettings {

@@ -26,19 +26,18 @@ RunShape shape_of(const json& run, const std::string& source) {
                  json_field<int64_t>(settings, "repeats", source)};
   for (const int64_t count : {shape.chunks.problems, shape.chunks.size, shape.repeats})
     if (count < 1 || count > kMostCount || shape.methods.empty())
-      throw data_error(source + ": " + std::to_string(shape.chunks.problems) +
-                       " images in chunks of " + std::to_string(shape.chunks.size) + ", " +
-                       std::to_string(shape.repeats) + " repeats of " +
-                       std::to_string(shape.methods.size()) + " methods are no run");
+      throw data_error(source, ": ", shape.chunks.problems, " images in chunks of ",
+                       shape.chunks.size, ", ", shape.repeats, " repeats of ", shape.methods.size(),
+                       " methods are no run");
   if (shape.chunks.control < 0 || shape.chunks.control > kMostCount)
-    throw data_error(source + ": a control of " + std::to_string(shape.chunks.control) + " images");
+    throw data_error(source, ": a control of ", shape.chunks.control, " images");
   return shape;
 }
 
 void check_is_evaluation(const json& run, const fs::path& folder) {
   const auto program = run.find("program");
   if (program != run.end() && *program == "estimate-logz")
-    throw data_error(folder.string() +
+    throw data_error(folder.string(),
                      ": holds a run of estimate-logz, and eval-loglik reads its own alone; "
                      "crais.compare and crais.bayes_factor in Python compare densities");
 }
@@ -65,12 +64,11 @@ StoredEvaluation read_evaluation(const fs::path& folder) {
     stored.results.error = json_field<double>(settings, "error", source);
   stored.results.bits_offset = json_field<double>(images, "bits_offset", source);
   if (stored.results.num_pixels < 1)
-    throw data_error(source + ": images of " + std::to_string(stored.results.num_pixels) +
-                     " values");
+    throw data_error(source, ": images of ", stored.results.num_pixels, " values");
   stored.results.chunks = store.read_chunks(stored.shape);
   std::error_code ignored;
   if (stored.results.chunks.empty() && fs::exists(folder / "summary.json", ignored))
-    throw data_error((folder / "chunks").string() +
+    throw data_error((folder / "chunks").string(),
                      ": holds no chunk, though the run was finished: was it moved or deleted?");
   if (auto state = store.read_state()) {
     stored.results.state = *std::move(state);
@@ -82,12 +80,11 @@ StoredEvaluation read_evaluation(const fs::path& folder) {
 void check_whole(StoredEvaluation& evaluation, const std::string& folder,
                  const std::string& advice) {
   if (!evaluation.is_tuned)
-    throw data_error(folder + ": holds no plan.json, which a run writes before its first chunk");
+    throw data_error(folder, ": holds no plan.json, which a run writes before its first chunk");
   const int64_t count = evaluation.shape.chunks.count();
   for (int64_t c = 0; c < count; ++c)
     if (evaluation.results.chunks.count(c) == 0)
-      throw data_error("chunk " + std::to_string(c) + " of " + std::to_string(count) + " " +
-                       advice);
+      throw data_error("chunk ", c, " of ", count, " ", advice);
   separate_control(evaluation.shape.chunks, evaluation.results);
 }
 

@@ -11,7 +11,7 @@
 #include "data/images.h"
 #include "io/json.h"
 #include "models/checkpoint.h"
-#include "models/network_model.h"
+#include "models/function_model.h"
 #include "models/trainer.h"
 #include "programs/estimate_logz/settings.h"
 #include "programs/eval_loglik/images.h"

@@ -12,7 +12,7 @@ void read_data(const CommandLine& cli, TrainVaeOptions& options) {
   if (spec.name() == "synthetic")
     options.synthetic_count = spec.integer("images", 6, 10'000'000, kDefaultSynthetic);
   else if (spec.name() != "mnist" && spec.name() != "amat")
-    throw argument_error("--data: unknown '" + spec.name() +
+    throw argument_error("--data: unknown '", spec.name(),
                          "'; choose from mnist, amat, synthetic[:N]");
   spec.finish();
   if (spec.name() == "synthetic")

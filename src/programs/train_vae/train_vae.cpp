@@ -1,20 +1,30 @@
 #include "programs/train_vae/train_vae.h"
 
 #include <ATen/Parallel.h>
+#include <c10/core/GradMode.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
+#include <utility>
 
+#include "core/rng.h"
 #include "data/images.h"
+#include "models/checkpoint.h"
 #include "models/trainer.h"
 #include "models/training_state.h"
-#include "programs/train_vae/output.h"
 #include "programs/train_vae/settings.h"
+#include "report/pictures.h"
 #include "util/error.h"
+#include "util/files.h"
 #include "util/format.h"
 #include "util/parallel.h"
 
 namespace crais {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr uint64_t kSyntheticSeed = 0;  // "synthetic:N" means the same images in every run
 
@@ -41,14 +51,111 @@ DataSet load_data(const TrainVaeOptions& options) {
   DataSet data{load(options.data_dir, Split::kTrain), load(options.data_dir, Split::kValidation)};
   for (const Images* images : {&data.train, &data.validation})
     if (images->size() == 0)
-      throw data_error(images->source + ": has no images for the " +
-                       (images == &data.train ? "train" : "validation") + " split");
+      throw data_error(images->source, ": has no images for the ",
+                       (images == &data.train ? "train" : "validation"), " split");
   if (data.train.rows != data.validation.rows || data.train.cols != data.validation.cols)
-    throw data_error(data.validation.source + ": its images are of another size than those of " +
+    throw data_error(data.validation.source, ": its images are of another size than those of ",
                      data.train.source);
   return data;
 }
 
+constexpr int64_t kGridSide = 10;
+constexpr const char* kState = "training-state.safetensors";
+constexpr const char* kMetrics = "metrics.jsonl";
+constexpr const char* kSamples = "samples.png";
+constexpr const char* kReconstructions = "reconstructions.png";
+
+/// The mean image of each z.
+at::Tensor decoded(const Vae& vae, const at::Tensor& z) {
+  const at::Tensor output = vae.decoder.forward(z);
+  return vae.architecture.likelihood.mean(output);
+}
+
+/// The files of a run, all written atomically.
+class TrainVaeOutput {
+ public:
+  TrainVaeOutput(fs::path folder, CheckpointInfo info, nlohmann::json settings)
+      : folder_(std::move(folder)), info_(std::move(info)), settings_(std::move(settings)) {}
+
+  /// Makes the folder, and checks that it takes files. If it holds results, they must be resumed or
+  /// overwritten; `overwrite` removes them.
+  void prepare(bool resume, bool overwrite) const {
+    make_output_folder(folder_);
+    if (resume) return;
+    std::error_code ignored;
+    // The state goes first: if the removal is interrupted, nothing is left that could be resumed.
+    for (const fs::path& path : {folder_ / kState, checkpoint_path(), folder_ / kMetrics,
+                                 folder_ / kSamples, folder_ / kReconstructions}) {
+      if (!fs::exists(path, ignored)) continue;
+      if (!overwrite)
+        throw argument_error(
+            folder_.string(), " holds results already (", path.filename().string(),
+            "); go on with --resume, replace them with --overwrite, or choose another --out");
+      fs::remove(path, ignored);
+    }
+  }
+
+  /// Returns false if the run has no checkpoint yet.
+  bool restore(Trainer& trainer) const {
+    const fs::path path = folder_ / kState;
+    std::error_code ignored;
+    if (!fs::exists(path, ignored)) {
+      if (fs::exists(checkpoint_path(), ignored))  // each of our checkpoints has a state beside it
+        throw argument_error(folder_.string(), " holds a ", checkpoint_path().filename().string(),
+                             " that this training has not written; replace it with --overwrite, or "
+                             "choose another --out");
+      return false;
+    }
+    const TrainerState state = read_training_state(path, settings_);
+    try {
+      trainer.restore(state);
+    } catch (const Error& error) {
+      throw Error(error.kind(), path.string() + ": " + error.what());
+    }
+    write_checkpoint(trainer);  // in case the run was killed before it wrote the checkpoint
+    return true;
+  }
+
+  void write_metrics(const Trainer& trainer) const {
+    std::string lines;
+    for (const EpochMetrics& metrics : trainer.metrics())
+      lines += nlohmann::json(metrics).dump() + "\n";
+    write_file_atomic(folder_ / kMetrics, lines);
+  }
+
+  void write_checkpoint(const Trainer& trainer) const {
+    Checkpoint checkpoint{trainer.best(), info_, ""};
+    checkpoint.info.epochs = trainer.best_metrics()->epoch;
+    checkpoint.info.validation_elbo = trainer.best_metrics()->validation.elbo;
+    write_training_state(folder_ / kState, trainer.state(), settings_);
+    crais::write_checkpoint(checkpoint_path(), checkpoint);
+  }
+
+  /// Writes images decoded from the prior, and some of `originals` beside their reconstructions.
+  void write_grids(const Trainer& trainer, const Images& originals) const {
+    const c10::NoGradGuard no_grad;
+    const Vae vae = trainer.best();
+    const auto write = [&](const char* name, const at::Tensor& images) {
+      write_image_grid(folder_ / name, images, originals.rows, originals.cols, kGridSide);
+    };
+    at::Generator generator = make_generator(derive_seed(info_.seed, Purpose::kSimulate));
+    write(kSamples,
+          decoded(vae, at::randn({kGridSide * kGridSide, vae.architecture.latent}, generator)));
+    const int64_t count = std::min(kGridSide * kGridSide / 2, originals.size());
+    const at::Tensor grey = originals.pixels.slice(0, 0, count).to(at::kFloat).div(255.0);
+    write(kReconstructions,
+          at::stack({grey, decoded(vae, vae.encode(grey).mean)}, 1).flatten(0, 1));
+  }
+
+  fs::path checkpoint_path() const { return folder_ / "vae.safetensors"; }
+
+ private:
+  fs::path folder_;
+  CheckpointInfo info_;
+  nlohmann::json settings_;  // equal in a resumed run
+};
+
+/// Without the fields that each epoch changes.
 CheckpointInfo checkpoint_info(const TrainVaeOptions& options, const Images& train) {
   CheckpointInfo info;
   info.binarisation = to_string(options.trainer.binarisation);
@@ -107,9 +214,8 @@ void train(const TrainVaeOptions& options, const DataSet& data, const TrainVaeOu
     if (trainer.epoch() % options.checkpoint_every == 0 || trainer.finished() || stopped)
       output.write_checkpoint(trainer);
     if (stopped)
-      throw Error(ErrorKind::kInterrupted,
-                  "interrupted; epoch " + std::to_string(trainer.epoch()) +
-                      " is saved; the same command with --resume goes on from there");
+      throw Error(ErrorKind::kInterrupted, "interrupted; epoch ", trainer.epoch(),
+                  " is saved; the same command with --resume goes on from there");
   }
 }
 

@@ -31,8 +31,10 @@ struct Training {
   EpochMetrics best;  // epoch with the best validation bound, whose weights the checkpoint has
 };
 
-/// Trains, and writes the files of TrainVaeOutput. If the observer stops it, saves the state and
-/// throws Error kInterrupted.
+/// Trains, and writes vae.safetensors (the best weights so far), training-state.safetensors (for
+/// --resume), metrics.jsonl (a line for each epoch), samples.png and reconstructions.png. If the
+/// observer stops it, saves the state and throws Error kInterrupted. Throws as read_training_state
+/// does, kCannotCreate, and kArgument if the folder holds other results.
 Training train_vae(const TrainVaeOptions& options, TrainingObserver& observer);
 
 }  // namespace crais
