@@ -1,22 +1,17 @@
-"""scripts/check-scripts and check-tidy: what they look at, and what they find."""
+"""scripts/check-tidy: what it looks at, and what it finds."""
 
 import shutil
 
 import pytest
-from cli.programs import SOURCE
 
 from .projects import Project
 
-pytestmark = [
-    pytest.mark.skipif(not shutil.which(name), reason=f"there is no {name}")
-    for name in ("git", "shellcheck")
-]
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="there is no git")
 
 
 @pytest.fixture(autouse=True)
 def _has_git(project: Project) -> None:
-    project.take("common.sh", "check-scripts", "check-tidy")
-    shutil.copy(SOURCE / ".shellcheckrc", project.folder)
+    project.take("common.sh", "check-tidy")
     (project.folder / ".gitignore").write_text("/build\n")
     git(project, "init", "-q", ".")
 
@@ -25,24 +20,6 @@ def git(project: Project, *args: str) -> None:
     author = ["-c", "user.name=nobody", "-c", "user.email=nobody@localhost"]
     done = project.run("git", *author, *args)
     assert done.returncode == 0, done.stderr
-
-
-# --- check-scripts: scripts of any name, sourced ones too, committed or not.
-def test_finds_every_script(project: Project) -> None:
-    project.expect(0, "3 scripts, no faults", "scripts/check-scripts")
-    project.expect(64, "unknown argument '--fast'", "scripts/check-scripts", "--fast")
-
-
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ('#!/bin/sh\nword="two words"\necho $word\n', "SC2086"),
-        ("# shellcheck shell=bash\nif true; then\n", "unquoted: line 3: syntax error"),
-    ],
-)
-def test_finds_faults_of_scripts(project: Project, text: str, fault: str) -> None:
-    (project.folder / "unquoted").write_text(text)
-    project.expect(1, fault, "scripts/check-scripts")
 
 
 # --- check-tidy, with a clang-tidy that objects to the word FAULT.
