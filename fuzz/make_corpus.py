@@ -229,7 +229,7 @@ def spec_texts():
     names, keys = set(), set()
     for path in [*(SOURCE / "src").rglob("*.cpp"), *(SOURCE / "models").glob("*.cpp")]:
         text = path.read_text()
-        names.update(re.findall(r'Enrol<\w+>\s+\w+\(\s*"([^"]+)"', text))
+        names.update(re.findall(r'Enrol<\w+>\s+\w+\(\s*"([^":[]+)', text))
         names.update(re.findall(r'spec\.name\(\) == "([^"]+)"', text))
         keys.update(re.findall(r'\.(?:number|integer|word)\("([^"]+)"', text))
     for name in names:

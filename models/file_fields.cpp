@@ -29,10 +29,6 @@ FileFields::FileFields(const json& object, std::string where)
   if (!object_.is_object()) throw data_error(where_, " is not an object");
 }
 
-Error FileFields::wrong(const std::string& key, const std::string& right) const {
-  return data_error(where_, ": \"", key, "\" is not ", right);
-}
-
 bool FileFields::has(const std::string& key) const {
   const auto value = object_.find(key);
   return value != object_.end() && !value->is_null();
@@ -47,7 +43,7 @@ const json& FileFields::at(const std::string& key) const {
 std::string FileFields::text(const std::string& key) const {
   constexpr size_t kMost = 4096;
   if (!at(key).is_string() || at(key).get_ref<const std::string&>().size() > kMost)
-    throw wrong(key, "a text of at most " + std::to_string(kMost) + " bytes");
+    throw wrong(key, "a text of at most ", kMost, " bytes");
   auto text = at(key).get<std::string>();
   if (std::any_of(text.begin(), text.end(),
                   [](char c) { return static_cast<unsigned char>(c) < 32 || c == 127; }))
@@ -83,7 +79,7 @@ int64_t FileFields::checked(const json& value, const std::string& key, int64_t l
                             int64_t high) const {
   if (!value.is_number_unsigned() || value.get<uint64_t>() > static_cast<uint64_t>(high) ||
       value.get<int64_t>() < low)
-    throw wrong(key, "a whole number in " + std::to_string(low) + ".." + std::to_string(high));
+    throw wrong(key, "a whole number in ", low, "..", high);
   return value.get<int64_t>();
 }
 
@@ -91,8 +87,8 @@ std::vector<int64_t> FileFields::integers(const std::string& key, size_t least, 
                                           int64_t low, int64_t high) const {
   const json& list = at(key);
   if (!list.is_array() || list.size() < least || list.size() > most)
-    throw wrong(key, "a list of " + (least == most ? "" : std::to_string(least) + " to ") +
-                         std::to_string(most) + " whole numbers");
+    throw wrong(key, "a list of ", (least == most ? "" : std::to_string(least) + " to "), most,
+                " whole numbers");
   std::vector<int64_t> numbers;
   for (const json& value : list) numbers.push_back(checked(value, key, low, high));
   return numbers;

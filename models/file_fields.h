@@ -22,7 +22,10 @@ class FileFields {
   FileFields(const nlohmann::json& object, std::string where);
 
   /// The error that a field "is not `right`".
-  Error wrong(const std::string& key, const std::string& right) const;
+  template <class... Parts>
+  Error wrong(const std::string& key, const Parts&... right) const {
+    return data_error(where_, ": \"", key, "\" is not ", right...);
+  }
 
   /// True if the field is present and not null.
   bool has(const std::string& key) const;

@@ -64,8 +64,8 @@ class FunctionModel : public LatentModel {
   FunctionPlace place_;
 };
 
-/// A model of weights without code, an MLP decoder under N(0, I) and perhaps an encoder, which manual
-/// ATen code evaluates, on any device and for any floating type.
+/// A model of weights without code: an MLP decoder under N(0, I), and perhaps an encoder. Manual
+/// ATen code evaluates it, on any device and for any floating type.
 class NetworkModel : public FunctionModel {
  public:
   /// The model of a manifest's `vae`.

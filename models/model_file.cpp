@@ -42,16 +42,10 @@ void check_name(Kind kind, const std::filesystem::path& path) {
                        ", and its name says otherwise; if you trust it, name it ",
                        path.stem().string(), name);
   };
-  switch (kind) {
-    case Kind::kCheckpoint:
-      return require(!is_script && !is_package, "safetensors", ".safetensors");
-    case Kind::kWeights:
-      return require(is_script || is_package, "weights of crais.export", ".pt2");
-    case Kind::kPackage:
-      return require(is_package, "native code", ".pt2");
-    case Kind::kScript:
-      return require(is_script, "TorchScript, which is code", ".pt");
-  }
+  if (kind == Kind::kCheckpoint) require(!is_script && !is_package, "safetensors", ".safetensors");
+  if (kind == Kind::kWeights) require(is_script || is_package, "weights of crais.export", ".pt2");
+  if (kind == Kind::kPackage) require(is_package, "native code", ".pt2");
+  if (kind == Kind::kScript) require(is_script, "TorchScript, which is code", ".pt");
 }
 
 }  // namespace

@@ -32,8 +32,7 @@ std::vector<int64_t> shape_of(const FileFields& f, const std::string& key, size_
   int64_t room = kMaxValues;
   for (const int64_t size : sizes) {
     room /= size;
-    if (room == 0)
-      throw f.wrong(key, "of at most " + std::to_string(kMaxValues) + " numbers in all");
+    if (room == 0) throw f.wrong(key, "of at most ", kMaxValues, " numbers in all");
   }
   return sizes;
 }
@@ -99,7 +98,7 @@ class LayerReader {
     network.likelihood = f.parsed("likelihood", parse_likelihood);
     const json& layers = f.at("layers");
     if (!layers.is_array() || layers.empty() || layers.size() > kMostLayers)
-      throw f.wrong("layers", "a list of 1 to " + std::to_string(kMostLayers));
+      throw f.wrong("layers", "a list of 1 to ", kMostLayers);
     int64_t width = model.latent;
     for (const json& described : layers) {
       if (!described.is_object()) throw f.wrong("layers", "a list of descriptions");
@@ -115,7 +114,7 @@ class LayerReader {
         last.normalisation = normalisation(fields.object("normalisation"), name, width);
     }
     if (width != model.num_values())
-      throw f.wrong("layers", "a decoder with " + std::to_string(model.num_values()) + " outputs");
+      throw f.wrong("layers", "a decoder with ", model.num_values(), " outputs");
     return network;
   }
 
@@ -136,7 +135,7 @@ class LayerReader {
       width = layers.back().outputs();
     }
     if (layers.empty() || width != outputs)
-      throw f.wrong(name, "an MLP with " + std::to_string(outputs) + " outputs");
+      throw f.wrong(name, "an MLP with ", outputs, " outputs");
     return mlp(std::move(layers), f.parsed(name, parse_activation));
   }
 
@@ -146,10 +145,9 @@ class LayerReader {
     if (kind != "convolution" && kind != "interpolation")
       throw f.wrong("kind", "dense, convolution or interpolation");
     const Convolution::Shape from = image(f, "input"), to = image(f, "output");
-    if (from.units() != inputs)
-      throw f.wrong("input", "of the " + std::to_string(inputs) + " units that come");
+    if (from.units() != inputs) throw f.wrong("input", "of the ", inputs, " units that come");
     if (std::max(from.units(), to.units()) > kMostUnits)
-      throw f.wrong("output", "an image of at most " + std::to_string(kMostUnits) + " units");
+      throw f.wrong("output", "an image of at most ", kMostUnits, " units");
     return kind == "convolution" ? convolution(f, name, from, to)
                                  : interpolation(f, name, from, to);
   }
@@ -179,8 +177,7 @@ class LayerReader {
     if (!c.is_possible()) throw f.wrong("output", "what a convolution makes of its input");
     const int64_t places = (c.transposed ? from : to).places();
     if (places > kMostConnections / (c.kernel[0] * c.kernel[1]))
-      throw f.wrong("output", "of at most " + std::to_string(kMostConnections) +
-                                  " places times taps of the kernel");
+      throw f.wrong("output", "of at most ", kMostConnections, " places times taps of the kernel");
     return {weight, array(name + ".bias", {to.channels}), c};
   }
 
@@ -189,7 +186,7 @@ class LayerReader {
     if (from.channels != to.channels) throw f.wrong("output", "of as many channels as the input");
     const at::Tensor weight = array(name + ".weight", {to.places(), -1});
     if (weight.numel() > kMostConnections)
-      throw f.wrong("output", "of at most " + std::to_string(kMostConnections) + " taps");
+      throw f.wrong("output", "of at most ", kMostConnections, " taps");
     const at::Tensor places = array(name + ".places", weight.sizes(), at::kLong);
     if (places.min().item<int64_t>() < 0 || places.max().item<int64_t>() >= from.places())
       throw f.wrong(name + ".places", "a place of the input for each weight");
@@ -211,8 +208,7 @@ class LayerReader {
   Normalisation normalisation(const FileFields& f, const std::string& name, int64_t units) const {
     Normalisation found;
     found.groups = f.integer("groups", 1, units);
-    if (units % found.groups != 0)
-      throw f.wrong("groups", "a divisor of " + std::to_string(units) + " units");
+    if (units % found.groups != 0) throw f.wrong("groups", "a divisor of ", units, " units");
     found.eps = f.number("eps");
     if (!(found.eps >= 0)) throw f.wrong("eps", "a number of at least 0");
     found.scale = array(name + ".scale", {units});
@@ -232,8 +228,7 @@ class LayerReader {
 
 ModelManifest manifest_of(const FileFields& f, SafeTensors arrays, const std::string& where) {
   if (f.text("format") != "crais-model") throw f.wrong("format", "crais-model");
-  if (f.natural("version") != kManifestVersion)
-    throw f.wrong("version", std::to_string(kManifestVersion));
+  if (f.natural("version") != kManifestVersion) throw f.wrong("version", kManifestVersion);
   if (f.text("dtype") != "float32") throw f.wrong("dtype", "float32");
   ModelManifest m;
   m.model = read_description(f);

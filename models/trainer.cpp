@@ -9,6 +9,8 @@
 
 #include "core/rng.h"
 #include "io/json.h"
+#include "io/safetensors.h"
+#include "models/file_fields.h"
 #include "util/error.h"
 
 namespace crais {
@@ -65,6 +67,34 @@ class Totals {
   at::Tensor sums_;
   int64_t images_ = 0;
 };
+
+// The file of a training state.
+
+using nlohmann::json;
+
+constexpr const char* kTrainingKey = "crais_training";
+constexpr int64_t kTrainingFormatVersion = 1;
+constexpr size_t kMaxShown = 80;
+
+/// A setting from a file, fit for one line of a message.
+std::string shown(const json& value) {
+  const std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
+  return text.size() > kMaxShown ? text.substr(0, kMaxShown) + "..." : text;
+}
+
+void check_settings(const json& saved, const json& settings, const std::string& file) {
+  for (const auto& [name, now] : settings.items()) {
+    const json before = saved.value(name, json());
+    if (before != now)
+      throw argument_error(file, ": was trained with ", name, " ", shown(before),
+                           ", this run asks for ", shown(now),
+                           "; resume with the same settings, or start afresh with `overwrite`");
+  }
+  for (const auto& [name, before] : saved.items())
+    if (!settings.contains(name))
+      throw argument_error(file, ": was trained with the setting ", quoted(name), " ",
+                           shown(before), ", which this run does not have");
+}
 
 }  // namespace
 
@@ -250,30 +280,26 @@ TrainerState Trainer::state() const {
 }
 
 void Trainer::check(const TrainerState& state) const {
+  const auto require = [](bool holds, const auto&... fault) {
+    if (!holds) throw data_error("the training state ", fault...);
+  };
   for (const at::Tensor* tensor :
        {&state.weights, &state.best_weights, &state.exp_avg, &state.exp_avg_sq}) {
-    if (tensor->scalar_type() != at::kFloat || tensor->sizes() != flat_.sizes())
-      throw data_error("the training state is not of this architecture");
-    if (!tensor->isfinite().all().item<bool>())
-      throw data_error("the training state holds NaN or infinite values");
+    require(tensor->scalar_type() == at::kFloat && tensor->sizes() == flat_.sizes(),
+            "is not of this architecture");
+    require(tensor->isfinite().all().item<bool>(), "holds NaN or infinite values");
   }
-  if ((state.exp_avg_sq < 0).any().item<bool>())
-    throw data_error("the training state holds squares below 0");
-  const int64_t images = data_->train.size(0);
-  const int64_t steps_per_epoch = (images + options_.batch - 1) / options_.batch;
+  require(!(state.exp_avg_sq < 0).any().item<bool>(), "holds squares below 0");
+  const int64_t steps_per_epoch = (data_->train.size(0) + options_.batch - 1) / options_.batch;
   const auto epochs = static_cast<int64_t>(state.metrics.size());
-  if (state.steps != epochs * steps_per_epoch)
-    throw data_error("the training state has ", state.steps, " steps in ", epochs, " epochs of ",
-                     steps_per_epoch);
-  for (int64_t e = 0; e < epochs; ++e) {
-    const EpochMetrics& metrics = state.metrics[static_cast<size_t>(e)];
-    if (metrics.epoch != e + 1)
-      throw data_error("the training state has the metrics of epoch ", metrics.epoch,
-                       " as those of epoch ", e + 1);
-    for (const double value : {metrics.learning_rate, metrics.kl_weight, metrics.train.bound,
-                               metrics.validation.bound, metrics.validation.elbo, metrics.seconds})
-      if (!std::isfinite(value))
-        throw data_error("the training state has no finite metrics of epoch ", e + 1);
+  require(state.steps == epochs * steps_per_epoch, "has ", state.steps, " steps in ", epochs,
+          " epochs of ", steps_per_epoch);
+  for (int64_t e = 1; e <= epochs; ++e) {
+    const EpochMetrics& m = state.metrics[static_cast<size_t>(e - 1)];
+    require(m.epoch == e, "has the metrics of epoch ", m.epoch, " as those of epoch ", e);
+    for (const double value : {m.learning_rate, m.kl_weight, m.train.bound, m.validation.bound,
+                               m.validation.elbo, m.seconds})
+      require(std::isfinite(value), "has no finite metrics of epoch ", e);
   }
 }
 
@@ -291,6 +317,68 @@ void Trainer::restore(const TrainerState& state) {
   flat_.copy_(state.weights);
   best_.copy_(state.best_weights);
   metrics_ = state.metrics;
+}
+
+json training_settings(const TrainerOptions& options, const VaeArchitecture& architecture,
+                       const std::string& data, const std::string& data_md5) {
+  json settings = {{"objective", to_string(options.objective)},
+                   {"lr", options.learning_rate},
+                   {"betas", {options.beta1, options.beta2}},
+                   {"decay", to_string(options.decay)},
+                   {"batch", options.batch},
+                   {"kl-warmup", options.kl_warmup},
+                   {"seed", options.seed},
+                   {"binarisation", to_string(options.binarisation)},
+                   {"latent", architecture.latent},
+                   {"hidden", architecture.hidden},
+                   {"act", to_string(architecture.activation)},
+                   {"likelihood", to_string(architecture.likelihood)},
+                   {"image size", {architecture.image_rows, architecture.image_cols}},
+                   {"data", data},
+                   {"data md5", data_md5}};
+  // Without a decay, a longer run begins like a shorter run.
+  if (options.decay.final_rate) settings["epochs"] = options.epochs;
+  return settings;
+}
+
+void write_training_state(const std::filesystem::path& path, const TrainerState& state,
+                          const json& settings) {
+  const json metadata = {{"format_version", kTrainingFormatVersion},
+                         {"settings", settings},
+                         {"steps", state.steps},
+                         {"metrics", state.metrics}};
+  write_safetensors(path, {{{"weights", state.weights},
+                            {"best_weights", state.best_weights},
+                            {"exp_avg", state.exp_avg},
+                            {"exp_avg_sq", state.exp_avg_sq}},
+                           {{kTrainingKey, metadata.dump()}}});
+}
+
+TrainerState read_training_state(const std::filesystem::path& path, const json& settings) {
+  const std::string file = path.string();
+  const SafeTensors content = read_safetensors(path);
+  const auto entry = content.metadata.find(kTrainingKey);
+  if (entry == content.metadata.end())
+    throw data_error(file, ": not a training state (no \"", kTrainingKey, "\" in its metadata)");
+  TrainerState state;
+  try {
+    const json metadata = parse_json(entry->second, file + ": metadata");
+    if (metadata.at("format_version") != kTrainingFormatVersion)
+      throw data_error(file, ": training state format version ",
+                       shown(metadata.at("format_version")), ", this program reads version ",
+                       kTrainingFormatVersion);
+    check_settings(metadata.at("settings"), settings, file);
+    state.steps = json_field<int64_t>(metadata, "steps", file + ": metadata");
+    if (state.steps < 0) throw data_error(file, ": metadata: \"steps\" is negative");
+    state.metrics = metadata.at("metrics");
+  } catch (const json::exception& error) {
+    throw data_error(file, ": metadata: ", quoted(error.what()));
+  }
+  state.weights = tensor_of(content, "weights", {-1}, file);
+  state.best_weights = tensor_of(content, "best_weights", {-1}, file);
+  state.exp_avg = tensor_of(content, "exp_avg", {-1}, file);
+  state.exp_avg_sq = tensor_of(content, "exp_avg_sq", {-1}, file);
+  return state;
 }
 
 }  // namespace crais

@@ -4,9 +4,11 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <vector>
 
 #include "data/binarisation.h"
@@ -111,5 +113,17 @@ class Trainer {
   std::unique_ptr<Data> data_;
   std::vector<EpochMetrics> metrics_;
 };
+
+/// The settings that determine a run's weights, as JSON. A resumed run must repeat them.
+nlohmann::json training_settings(const TrainerOptions& options, const VaeArchitecture& architecture,
+                                 const std::string& data, const std::string& data_md5);
+
+/// Writes atomically: a kill at any moment leaves the old state or the new one.
+void write_training_state(const std::filesystem::path& path, const TrainerState& state,
+                          const nlohmann::json& settings);
+
+/// Throws Error: kNoInput if the file is missing, kData if it is damaged, kArgument that names the
+/// first setting that differs from `settings`.
+TrainerState read_training_state(const std::filesystem::path& path, const nlohmann::json& settings);
 
 }  // namespace crais

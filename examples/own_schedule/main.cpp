@@ -8,10 +8,10 @@ namespace {
 
 // Slow at the start: beta = (t / T)^2.
 const crais::Enrol<crais::ScheduleRegistry> kQuadratic(
-    "quadratic", {"quadratic", "beta = (t/T)^2", "quadratic",
-                  [](crais::Spec&, const crais::ScheduleOptions& options) {
-                    return crais::make_heuristic(options.steps, [](double t) { return t * t; });
-                  }});
+    "quadratic", "beta = (t/T)^2", "quadratic",
+    [](crais::Spec&, const crais::ScheduleOptions& options) {
+      return crais::make_heuristic(options.steps, [](double t) { return t * t; });
+    });
 
 /// The geometric path, walked at another pace: q0^(1 - b) gamma^b with b = beta^POWER.
 class Paced : public crais::Path {
@@ -29,10 +29,11 @@ class Paced : public crais::Path {
  private:
   double power_;
 };
-const crais::Enrol<crais::PathRegistry> kPaced(
-    "paced", {"paced[:POWER]", "geometric, at another pace", "paced:2", [](crais::Spec& spec) {
-                return std::make_unique<Paced>(spec.number("power", 0.1, 10, 2));
-              }});
+const crais::Enrol<crais::PathRegistry> kPaced("paced[:POWER]", "geometric, at another pace",
+                                               "paced:2", [](crais::Spec& spec) {
+                                                 return std::make_unique<Paced>(
+                                                     spec.number("power", 0.1, 10, 2));
+                                               });
 
 }  // namespace
 

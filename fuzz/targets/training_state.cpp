@@ -1,10 +1,9 @@
 // Training states, by which train-vae goes on.
-#include "models/training_state.h"
-
 #include <nlohmann/json.hpp>
 
 #include "harness.h"
 #include "io/json.h"
+#include "models/trainer.h"
 
 namespace crais::fuzz {
 namespace {

@@ -78,10 +78,8 @@ void bind_report(py::module_& m) {
             return std::make_pair(kept->z, kept->log_w);
           })
       .def("text", [](const RunReport& r, int width) { return r.text(width); })
-      .def("print",
-           [](const RunReport& r, const std::string& folder, const std::string& format) {
-             print(r, folder, parse_format(format), stdout_width());
-           })
+      .def("print", [](const RunReport& r, const std::string& folder,
+                       const std::string& format) { print(r, folder, format, stdout_width()); })
       .def("file",
            [](const RunReport& r, const std::string& name) {
              for (const ReportFile& file : r.files)

@@ -91,15 +91,15 @@ class Best : public BaseRule {
 };
 
 const Enrol<BaseRegistry> kEnrolBestBase(
-    "best", {"best[:W]",
-             "for each problem laplace or its first guess (the encoder, else the prior), whichever "
-             "has the higher evidence lower bound; standard deviations times W (rounds=20 of "
-             "Newton's method, starts=N: 4 to 48, depending on their cost)",
-             "best", [](Spec& spec) {
-               const double widening = spec.number("widening", 0.1, 10.0, 1.0);
-               const int64_t rounds = spec.integer("rounds", 1, 1000, 20);
-               return std::make_unique<Best>(widening, rounds, spec.integer("starts", 1, 1000, 0));
-             }});
+    "best[:W]",
+    "for each problem laplace or its first guess (the encoder, else the prior), whichever "
+    "has the higher evidence lower bound; standard deviations times W (rounds=20 of "
+    "Newton's method, starts=N: 4 to 48, depending on their cost)",
+    "best", [](Spec& spec) {
+      const double widening = spec.number("widening", 0.1, 10.0, 1.0);
+      const int64_t rounds = spec.integer("rounds", 1, 1000, 20);
+      return std::make_unique<Best>(widening, rounds, spec.integer("starts", 1, 1000, 0));
+    });
 
 }  // namespace
 }  // namespace crais

@@ -34,15 +34,13 @@ class Encoder : public Given {
   double widening_;
 };
 
-const Enrol<BaseRegistry> kEnrolPriorBase(
-    "prior", {"prior", "N(0, I), or the normal of an exported prior's moments", "prior",
-              [](Spec&) { return std::make_unique<Prior>(); }});
+const Enrol<BaseRegistry> kEnrolPriorBase("prior",
+                                          "N(0, I), or the normal of an exported prior's moments",
+                                          "prior", factory_of<Prior>);
 
 const Enrol<BaseRegistry> kEnrolEncoderBase(
-    "encoder", {"encoder[:W]", "the encoder's q(z|x), its standard deviations times W", "encoder",
-                [](Spec& spec) {
-                  return std::make_unique<Encoder>(spec.number("widening", 0.1, 10.0, 1.0));
-                }});
+    "encoder[:W]", "the encoder's q(z|x), its standard deviations times W", "encoder",
+    [](Spec& spec) { return std::make_unique<Encoder>(spec.number("widening", 0.1, 10.0, 1.0)); });
 
 }  // namespace
 }  // namespace crais

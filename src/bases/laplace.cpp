@@ -232,22 +232,21 @@ class Laplace : public BaseRule {
 };
 
 const Enrol<BaseRegistry> kEnrolLaplaceBase(
-    "laplace",
-    {"laplace[:W]",
-     "a Gaussian at the mode with the curvature there, its standard deviations times W (rounds=N "
-     "of Newton's method: 2 from an encoder, else 8; starts=N, all but one random: a rival mode "
-     "gets a Gaussian of its own, whose chains add up; finalists=N: four starts go first, the "
-     "others where these disagree; after each round the highest quarter goes on, until N are left; "
-     "until=T: no further round where the square of Newton's step, in standard deviations, is "
-     "below T)",
-     "laplace", [](Spec& spec) {
-       const double widening = spec.number("widening", 0.1, 10.0, 1.0);
-       const int64_t rounds = spec.integer("rounds", 1, 1000, 0);
-       const int64_t starts = spec.integer("starts", 1, 1000, 1);
-       const int64_t finalists = spec.integer("finalists", 1, 1000, starts);
-       return std::make_unique<Laplace>(widening, rounds, starts, finalists,
-                                        spec.number("until", 0.0, 1e6, 0.0));
-     }});
+    "laplace[:W]",
+    "a Gaussian at the mode with the curvature there, its standard deviations times W (rounds=N "
+    "of Newton's method: 2 from an encoder, else 8; starts=N, all but one random: a rival mode "
+    "gets a Gaussian of its own, whose chains add up; finalists=N: four starts go first, the "
+    "others where these disagree; after each round the highest quarter goes on, until N are left; "
+    "until=T: no further round where the square of Newton's step, in standard deviations, is "
+    "below T)",
+    "laplace", [](Spec& spec) {
+      const double widening = spec.number("widening", 0.1, 10.0, 1.0);
+      const int64_t rounds = spec.integer("rounds", 1, 1000, 0);
+      const int64_t starts = spec.integer("starts", 1, 1000, 1);
+      const int64_t finalists = spec.integer("finalists", 1, 1000, starts);
+      return std::make_unique<Laplace>(widening, rounds, starts, finalists,
+                                       spec.number("until", 0.0, 1e6, 0.0));
+    });
 
 }  // namespace
 }  // namespace crais

@@ -384,17 +384,16 @@ class Modes : public BaseRule {
 };
 
 const Enrol<BaseRegistry> kEnrolModesBase(
-    "modes",
-    {"modes[:W]",
-     "a Laplace fit, its standard deviations times W, at each mode that a search finds; chains "
-     "start from every one, and their estimates add up (rounds=12 of Newton's method, starts=N: 4 "
-     "to 128, by what they cost; most=N modes of a problem: 64)",
-     "modes:1.1,starts=4", [](Spec& spec) {
-       const double widening = spec.number("widening", 0.1, 10.0, 1.0);
-       const int64_t rounds = spec.integer("rounds", 1, 1000, 12);
-       const int64_t starts = spec.integer("starts", 1, 1000, 0);
-       return std::make_unique<Modes>(widening, rounds, starts, spec.integer("most", 1, 1000, 64));
-     }});
+    "modes[:W]",
+    "a Laplace fit, its standard deviations times W, at each mode that a search finds; chains "
+    "start from every one, and their estimates add up (rounds=12 of Newton's method, starts=N: 4 "
+    "to 128, by what they cost; most=N modes of a problem: 64)",
+    "modes:1.1,starts=4", [](Spec& spec) {
+      const double widening = spec.number("widening", 0.1, 10.0, 1.0);
+      const int64_t rounds = spec.integer("rounds", 1, 1000, 12);
+      const int64_t starts = spec.integer("starts", 1, 1000, 0);
+      return std::make_unique<Modes>(widening, rounds, starts, spec.integer("most", 1, 1000, 64));
+    });
 
 }  // namespace
 }  // namespace crais

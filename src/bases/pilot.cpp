@@ -76,16 +76,16 @@ class Pilot : public BaseRule {
 };
 
 const Enrol<BaseRegistry> kEnrolPilotBase(
-    "pilot", {"pilot[:K]",
-              "mean and shrunk covariance of K = 256 pilot chains from the encoder or the prior "
-              "(steps=64, rounds=4, widening=1)",
-              "pilot:64,steps=16", [](Spec& spec) {
-                const int64_t particles = spec.integer("particles", 4, 1'000'000, 256);
-                const int64_t steps = spec.integer("steps", 1, 100'000, 64);
-                const int64_t rounds = spec.integer("rounds", 1, 100, 4);
-                return std::make_unique<Pilot>(particles, steps, rounds,
-                                               spec.number("widening", 0.1, 10.0, 1.0));
-              }});
+    "pilot[:K]",
+    "mean and shrunk covariance of K = 256 pilot chains from the encoder or the prior "
+    "(steps=64, rounds=4, widening=1)",
+    "pilot:64,steps=16", [](Spec& spec) {
+      const int64_t particles = spec.integer("particles", 4, 1'000'000, 256);
+      const int64_t steps = spec.integer("steps", 1, 100'000, 64);
+      const int64_t rounds = spec.integer("rounds", 1, 100, 4);
+      return std::make_unique<Pilot>(particles, steps, rounds,
+                                     spec.number("widening", 0.1, 10.0, 1.0));
+    });
 
 }  // namespace
 }  // namespace crais

@@ -53,9 +53,6 @@ class CommandLine {
   std::vector<double> numbers(const std::string& name) const {
     return value<std::vector<double>>(name);
   }
-  std::vector<std::string> texts(const std::string& name) const {
-    return value<std::vector<std::string>>(name);
-  }
 
   // Getters with a fallback for a flag without a value.
   int64_t integer(const std::string& name, int64_t otherwise) const {

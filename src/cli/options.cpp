@@ -5,25 +5,8 @@
 
 namespace crais::option {
 
-using Kind = Option::Kind;
-
 Option flag(std::string name, std::string help) {
-  return {std::move(name), "", {}, std::move(help), Kind::kFlag};
-}
-Option integer(std::string name, std::string value_name, std::vector<std::string> fallback,
-               std::string help) {
-  return {std::move(name), std::move(value_name), std::move(fallback), std::move(help),
-          Kind::kInteger};
-}
-Option number(std::string name, std::string value_name, std::vector<std::string> fallback,
-              std::string help) {
-  return {std::move(name), std::move(value_name), std::move(fallback), std::move(help),
-          Kind::kNumber};
-}
-Option text(std::string name, std::string value_name, std::vector<std::string> fallback,
-            std::string help) {
-  return {std::move(name), std::move(value_name), std::move(fallback), std::move(help),
-          Kind::kText};
+  return {std::move(name), "", {}, std::move(help), Option::Kind::kFlag};
 }
 Option device() {
   return text("device", "D", {"auto"},

@@ -20,44 +20,41 @@ struct Option {
   std::vector<std::string> fallback;  // in the form of the command line; {}: no value
   std::string help;
   Kind kind = Kind::kText;
-  bool many = false;      // may be given several times
+  /// May be given several times. Values may contain commas, as the specification
+  /// "constant-rate:32,max-step=0.1" does.
+  bool many = false;
   bool split = false;     // several values may stand in one text, separated by commas
   bool is_basic = false;  // in --help, not only in --help all
   Range range = {};       // for numbers
 
-  Option in(const Range& values) const {
-    Option option = *this;
-    option.range = values;
-    return option;
-  }
   Option at_least(double least) const { return in(Range::at_least(least)); }
   Option above(double bound) const { return in(Range::above(bound)); }
   Option between(double low, double high) const { return in(Range::between(low, high)); }
   /// A list: --hidden 200,200 or --hidden 200 --hidden 200.
   Option listed() const {
-    Option option = *this;
-    option.many = option.split = true;
-    return option;
-  }
-  /// A flag that may be repeated, whose values may contain commas, as the specification
-  /// "constant-rate:32,max-step=0.1" does.
-  Option repeatable() const {
-    Option option = *this;
-    option.many = true;
-    return option;
+    return with([](Option& option) { option.many = option.split = true; });
   }
   /// A flag that many people type: see CommandLine::help.
   Option basic() const {
-    Option option = *this;
-    option.is_basic = true;
-    return option;
+    return with([](Option& option) { option.is_basic = true; });
   }
   /// The flag with another default. `note` explains the default in --help.
   Option by_default(const std::vector<std::string>& values, const std::string& note = "") const {
+    return with([&](Option& option) {
+      option.fallback = values;
+      option.help += note;
+    });
+  }
+
+ private:
+  template <class Change>
+  Option with(const Change& change) const {
     Option option = *this;
-    option.fallback = values;
-    option.help += note;
+    change(option);
     return option;
+  }
+  Option in(const Range& values) const {
+    return with([&](Option& option) { option.range = values; });
   }
 };
 
@@ -65,12 +62,15 @@ struct Option {
 namespace option {
 
 Option flag(std::string name, std::string help);
-Option integer(std::string name, std::string value_name, std::vector<std::string> fallback,
-               std::string help);
-Option number(std::string name, std::string value_name, std::vector<std::string> fallback,
-              std::string help);
-Option text(std::string name, std::string value_name, std::vector<std::string> fallback,
-            std::string help);
+/// A flag with a value of one kind: integer("steps", "T", {"64"}, "temperatures").
+template <Option::Kind kKind>
+Option valued(std::string name, std::string value_name, std::vector<std::string> fallback,
+              std::string help) {
+  return {std::move(name), std::move(value_name), std::move(fallback), std::move(help), kKind};
+}
+inline constexpr auto integer = valued<Option::Kind::kInteger>;
+inline constexpr auto number = valued<Option::Kind::kNumber>;
+inline constexpr auto text = valued<Option::Kind::kText>;
 
 // Flags that are the same in every program.
 Option device();                       // --device auto|cpu|cuda[:N], parsed by parse_device

@@ -35,6 +35,16 @@ void occupy_standard_streams() {
   }
 }
 
+/// The exit code of an error, as in sysexits.h.
+int exit_code(ErrorKind kind) {
+  static const std::map<ErrorKind, int> kCodes = {
+      {ErrorKind::kArgument, EX_USAGE},    {ErrorKind::kData, EX_DATAERR},
+      {ErrorKind::kNoInput, EX_NOINPUT},   {ErrorKind::kNoDevice, EX_UNAVAILABLE},
+      {ErrorKind::kInternal, EX_SOFTWARE}, {ErrorKind::kCannotCreate, EX_CANTCREAT},
+      {ErrorKind::kIo, EX_IOERR},          {ErrorKind::kInterrupted, EX_TEMPFAIL}};
+  return kCodes.at(kind);
+}
+
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 int complain(const std::string& program, const std::string& message, ErrorKind kind) {
@@ -81,15 +91,6 @@ bool reader_went_away() {
 }
 
 }  // namespace
-
-int exit_code(ErrorKind kind) {
-  static const std::map<ErrorKind, int> kCodes = {
-      {ErrorKind::kArgument, EX_USAGE},    {ErrorKind::kData, EX_DATAERR},
-      {ErrorKind::kNoInput, EX_NOINPUT},   {ErrorKind::kNoDevice, EX_UNAVAILABLE},
-      {ErrorKind::kInternal, EX_SOFTWARE}, {ErrorKind::kCannotCreate, EX_CANTCREAT},
-      {ErrorKind::kIo, EX_IOERR},          {ErrorKind::kInterrupted, EX_TEMPFAIL}};
-  return kCodes.at(kind);
-}
 
 std::string with_flags(const std::string& program, const std::string& message) {
   const std::string per = program == "eval-loglik" ? "image" : "problem";

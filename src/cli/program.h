@@ -8,9 +8,6 @@
 
 namespace crais {
 
-/// The exit code of an error, as in sysexits.h.
-int exit_code(ErrorKind kind);
-
 /// The library's message in the words of `program`: options in backquotes (`max_steps`) become
 /// flags (--max-steps).
 std::string with_flags(const std::string& program, const std::string& message);

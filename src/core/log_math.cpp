@@ -33,10 +33,6 @@ at::Tensor ess(const at::Tensor& log_w) {
   return at::nan_to_num(fraction, /*nan=*/0.0);
 }
 
-at::Tensor cess(const at::Tensor& log_w, const at::Tensor& increment) {
-  return cess_normalised(log_normalise(log_w), increment);
-}
-
 at::Tensor cess_normalised(const at::Tensor& log_w, const at::Tensor& increment) {
   const at::Tensor once = log_w + increment;
   const at::Tensor fraction =

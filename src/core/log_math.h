@@ -36,11 +36,9 @@ at::Tensor ess(const at::Tensor& log_w);
 ///
 /// cess_p = (sum_k W_pk v_pk)^2 / sum_k W_pk v_pk^2,  W normalised    [Zhou, Johansen & Aston 2016]
 ///
-/// @param log_w      [P,K] float64 weights before the increment.
+/// @param log_w      [P,K] float64 weights before the increment, normalised (log_normalise).
 /// @param increment  [P,K] float64 log v.
 /// @return           [P] float64 in [0, 1]; equals ess(increment) for uniform weights.
-at::Tensor cess(const at::Tensor& log_w, const at::Tensor& increment);
-/// cess for log_w that `log_normalise` has already normalised: a search calls it many times.
 at::Tensor cess_normalised(const at::Tensor& log_w, const at::Tensor& increment);
 
 }  // namespace crais

@@ -60,7 +60,9 @@ class Registry {
     return made;
   }
 
-  void add(const std::string& name, Entry entry) {
+  /// The name is the beginning of the usage.
+  void add(Entry entry) {
+    const std::string name = entry.usage.substr(0, entry.usage.find_first_of(":["));
     if (!entries_.emplace(name, std::move(entry)).second) taken_twice_ = name;
   }
 
@@ -69,19 +71,24 @@ class Registry {
   std::string taken_twice_;
 };
 
-/// Enrols a factory at load time: `const Enrol<ScheduleRegistry> kEnrol("linear", {...});`
+/// Enrols a factory at load time, under the name with which `usage` begins.
 ///
 ///     const crais::Enrol<crais::ScheduleRegistry> kQuadratic(
-///         "quadratic", {"quadratic", "beta = (t/T)^2", "quadratic",  // usage, summary, example
-///                       [](crais::Spec&, const crais::ScheduleOptions& options) {
-///                         return crais::make_heuristic(options.steps,
-///                                                      [](double t) { return t * t; });
-///                       }});
+///         "quadratic", "beta = (t/T)^2", "quadratic",  // usage, summary, example
+///         [](crais::Spec&, const crais::ScheduleOptions& options) {
+///           return crais::make_heuristic(options.steps, [](double t) { return t * t; });
+///         });
 template <typename R>
 struct Enrol {
-  Enrol(const std::string& name, typename R::Entry entry) {
-    R::instance().add(name, std::move(entry));
+  Enrol(std::string usage, std::string summary, std::string example, typename R::Factory factory) {
+    R::instance().add(
+        {std::move(usage), std::move(summary), std::move(example), std::move(factory)});
   }
 };
+
+/// The factory of a class without parameters.
+template <typename T>
+inline constexpr auto factory_of =
+    [](Spec&, const auto&... args) { return std::make_unique<T>(args...); };
 
 }  // namespace crais

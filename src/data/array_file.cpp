@@ -66,7 +66,7 @@ at::Tensor read_npz(const ArrayPlace& place, std::string_view bytes) {
   ZipArchive archive(bytes, place.file);
   std::vector<std::string> names;
   for (const std::string& name : archive.names())
-    if (name.size() > kEnding.size() && name.substr(name.size() - kEnding.size()) == kEnding)
+    if (name.size() > kEnding.size() && name.ends_with(kEnding))
       names.push_back(name.substr(0, name.size() - kEnding.size()));
   if (names.empty())
     throw data_error(place.file, ": a zip archive that numpy.savez did not write", kHowToWrite);

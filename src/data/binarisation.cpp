@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <utility>
 
 #include "core/rng.h"
 #include "core/spec.h"
@@ -14,12 +13,8 @@ namespace {
 
 using Kind = Binarisation::Kind;
 
-constexpr std::pair<Kind, const char*> kNames[] = {  // in the order of Kind
-    {Kind::kDynamic, "dynamic"},
-    {Kind::kStatic, "static"},
-    {Kind::kThreshold, "threshold"},
-    {Kind::kNone, "none"},
-    {Kind::kAmat, "amat"}};
+// In the order of Kind.
+constexpr const char* kNames[] = {"dynamic", "static", "threshold", "none", "amat"};
 
 /// Pixel j of file row i is 1 if hashed_uniform(seed', i * D + j) < grey / 255.
 at::Tensor draw_static(uint64_t seed, const at::Tensor& pixels, int64_t first_index) {
@@ -39,18 +34,11 @@ at::Tensor draw_static(uint64_t seed, const at::Tensor& pixels, int64_t first_in
 }
 
 at::Tensor from_binary_file(const at::Tensor& pixels) {
-  at::Tensor result = at::empty(pixels.sizes(), at::kFloat);
-  const uint8_t* const grey = pixels.data_ptr<uint8_t>();
-  float* const out = result.data_ptr<float>();
-  bool binary = true;
-  for (int64_t i = 0; i < pixels.numel(); ++i) {
-    binary &= grey[i] == 0 || grey[i] == 255;
-    out[i] = grey[i] != 0;
-  }
-  if (!binary)
+  const at::Tensor is_white = pixels == 255;
+  if (!(is_white | (pixels == 0)).all().item<bool>())
     throw data_error(
         "binarisation amat is for files that are binary already; these images hold grey pixels");
-  return result;
+  return is_white.to(at::kFloat);
 }
 
 /// True for kinds that draw each pixel with probability grey/255, here or in advance.
@@ -62,13 +50,12 @@ bool is_drawn(Kind kind) {
 
 Binarisation parse_binarisation(const std::string& text) {
   Spec spec(text);
-  const auto* const known = std::find_if(std::begin(kNames), std::end(kNames),
-                                         [&](const auto& n) { return spec.name() == n.second; });
+  const auto* const known = std::find(std::begin(kNames), std::end(kNames), spec.name());
   if (known == std::end(kNames))
     throw argument_error("unknown binarisation '", spec.name(),
                          "'; choose from dynamic, static:SEED, threshold:T, none, amat");
   Binarisation result;
-  result.kind = known->first;
+  result.kind = static_cast<Kind>(known - std::begin(kNames));
   if (result.kind == Kind::kStatic)
     result.seed =
         static_cast<uint64_t>(spec.integer("seed", 0, std::numeric_limits<int64_t>::max()));
@@ -78,7 +65,7 @@ Binarisation parse_binarisation(const std::string& text) {
 }
 
 std::string to_string(const Binarisation& binarisation) {
-  const std::string name = kNames[static_cast<size_t>(binarisation.kind)].second;
+  const std::string name = kNames[static_cast<size_t>(binarisation.kind)];
   if (binarisation.kind == Kind::kStatic) return name + ":" + std::to_string(binarisation.seed);
   if (binarisation.kind == Kind::kThreshold)
     return name + ":" + std::to_string(binarisation.threshold);
@@ -109,7 +96,7 @@ at::Tensor binarise(const Binarisation& binarisation, const at::Tensor& pixels, 
     case Kind::kNone:
       return pixels.to(at::kFloat).div_(255.0);
     case Kind::kAmat:
-      return from_binary_file(pixels.cpu().contiguous()).to(pixels.device());
+      return from_binary_file(pixels);
   }
   throw internal_error("a binarisation without a law");
 }

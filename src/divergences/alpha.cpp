@@ -43,10 +43,9 @@ class AlphaDivergence : public Divergence {
 };
 
 const Enrol<DivergenceRegistry> kEnrolAlpha(
-    "alpha", {"alpha:ALPHA", "of order ALPHA: KL(q||pi) at 0, Hellinger's at 1/2, KL(pi||q) at 1",
-              "alpha:0.5", [](Spec& spec) {
-                return std::make_unique<AlphaDivergence>(spec.number("alpha", -100, 100));
-              }});
+    "alpha:ALPHA", "of order ALPHA: KL(q||pi) at 0, Hellinger's at 1/2, KL(pi||q) at 1",
+    "alpha:0.5",
+    [](Spec& spec) { return std::make_unique<AlphaDivergence>(spec.number("alpha", -100, 100)); });
 
 }  // namespace
 

@@ -22,11 +22,8 @@ class JensenShannon : public Divergence {
   static at::Tensor log_mean(const at::Tensor& log_u) { return softplus_of(log_u) - std::log(2.0); }
 };
 
-const Enrol<DivergenceRegistry> kEnrolJensenShannon("jensen-shannon",
-                                                    {"jensen-shannon", "symmetric, at most log 2",
-                                                     "jensen-shannon", [](Spec&) {
-                                                       return std::make_unique<JensenShannon>();
-                                                     }});
+const Enrol<DivergenceRegistry> kEnrolJensenShannon("jensen-shannon", "symmetric, at most log 2",
+                                                    "jensen-shannon", factory_of<JensenShannon>);
 
 }  // namespace
 }  // namespace crais

@@ -50,9 +50,8 @@ class Ais : public Method {
   AnnealingParts parts_;
 };
 
-const Enrol<MethodRegistry> kEnrolAis(
-    "ais", {"ais", "annealed importance sampling (SMC with `resampling`)", "ais",
-            [](Spec&, const AnnealingParts& parts) { return std::make_unique<Ais>(parts); }});
+const Enrol<MethodRegistry> kEnrolAis("ais", "annealed importance sampling (SMC with `resampling`)",
+                                      "ais", factory_of<Ais>);
 
 }  // namespace
 }  // namespace crais

@@ -59,10 +59,8 @@ class Bidirectional : public Method {
 };
 
 const Enrol<MethodRegistry> kEnrolBidirectional(
-    "bidirectional",
-    {"bidirectional", "AIS both ways from simulated data: a lower and an upper bound",
-     "bidirectional",
-     [](Spec&, const AnnealingParts& parts) { return std::make_unique<Bidirectional>(parts); }});
+    "bidirectional", "AIS both ways from simulated data: a lower and an upper bound",
+    "bidirectional", factory_of<Bidirectional>);
 
 }  // namespace
 }  // namespace crais

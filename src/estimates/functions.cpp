@@ -33,17 +33,15 @@ class Length : public Expectation {
   int64_t power_;
 };
 
-const Enrol<ExpectationRegistry> kEnrolMoments("moments",
-                                               {"moments", "every coordinate", "moments",
-                                                [](Spec&) { return std::make_unique<Moments>(); }});
-const Enrol<ExpectationRegistry> kEnrolNorm("norm", {"norm", "the length |z|", "norm", [](Spec&) {
-                                                       return std::make_unique<Length>("|z|", 1);
-                                                     }});
-const Enrol<ExpectationRegistry> kEnrolRadius2("radius2", {"radius2", "the squared length |z|^2",
-                                                           "radius2", [](Spec&) {
-                                                             return std::make_unique<Length>(
-                                                                 "|z|^2", 2);
-                                                           }});
+const Enrol<ExpectationRegistry> kEnrolMoments("moments", "every coordinate", "moments",
+                                               factory_of<Moments>);
+const Enrol<ExpectationRegistry> kEnrolNorm("norm", "the length |z|", "norm", [](Spec&) {
+  return std::make_unique<Length>("|z|", 1);
+});
+const Enrol<ExpectationRegistry> kEnrolRadius2("radius2", "the squared length |z|^2", "radius2",
+                                               [](Spec&) {
+                                                 return std::make_unique<Length>("|z|^2", 2);
+                                               });
 
 /// The responsibilities of components: E[h_c] under the target is exactly the share of component c
 /// in Z, even if components overlap.
@@ -77,10 +75,8 @@ class Modes : public Expectation {
   }
 };
 
-const Enrol<ExpectationRegistry> kEnrolModes("modes",
-                                             {"modes", "the mass of each component of a mixture",
-                                              "modes",
-                                              [](Spec&) { return std::make_unique<Modes>(); }});
+const Enrol<ExpectationRegistry> kEnrolModes("modes", "the mass of each component of a mixture",
+                                             "modes", factory_of<Modes>);
 
 }  // namespace
 }  // namespace crais

@@ -31,11 +31,11 @@ MethodRegistry::Factory average_of(Average average, int64_t num_samples) {
 }
 
 const Enrol<MethodRegistry> kEnrolIwae(
-    "iwae", {"iwae[:K]", "importance sampling from the base, K samples (5000)", "iwae:100",
-             average_of([](const at::Tensor& log_w) { return log_normalizer(log_w); }, 5000)});
-const Enrol<MethodRegistry> kEnrolElbo("elbo", {"elbo[:K]",
-                                                "evidence lower bound of the base, K samples (100)",
-                                                "elbo:100", average_of(evidence_lower_bound, 100)});
+    "iwae[:K]", "importance sampling from the base, K samples (5000)", "iwae:100",
+    average_of([](const at::Tensor& log_w) { return log_normalizer(log_w); }, 5000));
+const Enrol<MethodRegistry> kEnrolElbo("elbo[:K]",
+                                       "evidence lower bound of the base, K samples (100)",
+                                       "elbo:100", average_of(evidence_lower_bound, 100));
 
 }  // namespace
 }  // namespace crais

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "estimates/method.h"
-#include "samplers/mcd_training.h"
 #include "util/error.h"
 
 namespace crais {
@@ -77,11 +76,10 @@ class Mcd : public Method {
 };
 
 const Enrol<MethodRegistry> kEnrolMcd(
-    "mcd",
-    {"mcd[:M,iterations=I,hidden=H,embedding=E,linear=0|1,batch=B,rate=R,step=S,patience=N]",
-     "Monte Carlo Diffusion: M (64) Langevin moves, reversals learned in I (2000) iterations",
-     "mcd:4,iterations=3,hidden=8",
-     [](Spec& spec, const AnnealingParts& parts) { return std::make_unique<Mcd>(spec, parts); }});
+    "mcd[:M,iterations=I,hidden=H,embedding=E,linear=0|1,batch=B,rate=R,step=S,patience=N]",
+    "Monte Carlo Diffusion: M (64) Langevin moves, reversals learned in I (2000) iterations",
+    "mcd:4,iterations=3,hidden=8",
+    [](Spec& spec, const AnnealingParts& parts) { return std::make_unique<Mcd>(spec, parts); });
 
 }  // namespace
 }  // namespace crais

@@ -122,9 +122,8 @@ std::string npy_header(const std::string& type, at::IntArrayRef shape) {
   header += "), }";
   while ((kPreamble + header.size() + 1) % kAlignment != 0) header += ' ';
   header += '\n';
-  std::string text = "\x93NUMPY";
-  text += '\x01';
-  text += '\0';
+  std::string text(kNpyMagic);
+  text += {'\x01', '\0'};
   text += static_cast<char>(header.size() & 0xff);
   text += static_cast<char>(header.size() >> 8);
   return text + header;

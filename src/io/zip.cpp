@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "io/json.h"
@@ -47,54 +48,44 @@ ZipArchive::ZipArchive(std::string_view bytes, std::string where)
       room_(most_unpacked(bytes.size())),
       archive_(open_archive(bytes, where_)) {
   const auto count = static_cast<uint64_t>(zip_get_num_entries(archive_.get(), 0));
+  std::set<std::string> others;
   for (uint64_t i = 0; i < count; ++i) {
     const char* const name = zip_get_name(archive_.get(), i, ZIP_FL_ENC_RAW);
     if (!name) throw data_error(where_, ": entry ", i, " has no name");
-    names_.emplace_back(name);
-    if (!index_.emplace(name, i).second)
+    if (!others.insert(name).second)
       throw data_error(where_, ": two entries are called ", quoted(name));
+    names_.emplace_back(name);
   }
 }
 
-std::string ZipArchive::place(const std::string& name) const {
-  return where_ + ": entry " + quoted(name);
-}
-
-uint64_t ZipArchive::index_of(const std::string& name) const {
-  const auto entry = index_.find(name);
-  if (entry == index_.end()) throw data_error(place(name), " is not in the archive");
-  return entry->second;
-}
-
-uint64_t ZipArchive::size(const std::string& name) const {
-  zip_stat_t description{};
-  if (zip_stat_index(archive_.get(), index_of(name), 0, &description) != 0 ||
-      !(description.valid & ZIP_STAT_SIZE))
-    throw data_error(place(name), " has no size");
-  return description.size;
-}
-
 std::string ZipArchive::read(const std::string& name) {
-  const uint64_t size = this->size(name);
+  const std::string place = where_ + ": entry " + quoted(name);
+  const auto entry = std::find(names_.begin(), names_.end(), name);
+  if (entry == names_.end()) throw data_error(place, " is not in the archive");
+  const auto index = static_cast<uint64_t>(entry - names_.begin());
+  zip_stat_t description{};
+  if (zip_stat_index(archive_.get(), index, 0, &description) != 0 ||
+      !(description.valid & ZIP_STAT_SIZE))
+    throw data_error(place, " has no size");
+  const uint64_t size = description.size;
   if (size > room_)
-    throw data_error(place(name), " unpacks to ", size,
+    throw data_error(place, " unpacks to ", size,
                      " bytes; an archive may unpack to 100 times its size (or 64 MiB), of which ",
                      room_, " bytes are left");
   room_ -= size;
-  const std::unique_ptr<zip_file_t, CloseEntry> file(
-      zip_fopen_index(archive_.get(), index_of(name), 0));
-  if (!file) throw data_error(place(name), ": ", zip_strerror(archive_.get()));
+  const std::unique_ptr<zip_file_t, CloseEntry> file(zip_fopen_index(archive_.get(), index, 0));
+  if (!file) throw data_error(place, ": ", zip_strerror(archive_.get()));
   std::string content(size, '\0');
   uint64_t done = 0;
   while (done < size) {
     const zip_int64_t count = zip_fread(file.get(), content.data() + done, size - done);
     if (count <= 0)
-      throw data_error(place(name), ": damaged or truncated: ", zip_file_strerror(file.get()));
+      throw data_error(place, ": damaged or truncated: ", zip_file_strerror(file.get()));
     done += static_cast<uint64_t>(count);
   }
   char beyond = 0;  // libzip compares the checksum when it reaches the end
   if (zip_fread(file.get(), &beyond, 1) != 0)
-    throw data_error(place(name), ": damaged: its content is not what its size and checksum say");
+    throw data_error(place, ": damaged: its content is not what its size and checksum say");
   return content;
 }
 

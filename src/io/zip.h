@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -37,16 +36,11 @@ class ZipArchive {
   struct Close {
     void operator()(zip* archive) const;
   };
-  std::string place(const std::string& name) const;
-  uint64_t index_of(const std::string& name) const;
-  /// The unpacked size that an entry states.
-  uint64_t size(const std::string& name) const;
 
   std::string where_;
   uint64_t room_;  // bytes that may still be read
   std::unique_ptr<zip, Close> archive_;
   std::vector<std::string> names_;
-  std::map<std::string, uint64_t> index_;
 };
 
 /// True if the bytes begin like a gzip file. The file's name does not count: browsers may

@@ -11,7 +11,6 @@
 
 #include "kernels/fused_kernel.h"
 #include "kernels/gather.h"
-#include "kernels/interpolation.h"
 #include "kernels/normalisation.h"
 #include "kernels/pointwise.h"
 #include "kernels/products.h"

@@ -1,4 +1,5 @@
-// A convolution or its adjoint for a tile of particles, [unit][lane].
+// A convolution or its adjoint, and weighted sums of places with equal weights for all channels,
+// for a tile of particles, [unit][lane].
 #pragma once
 
 #include "kernels/products.h"
@@ -40,6 +41,32 @@ void gather(const PackedGather& g, const float* start, const Vec* in, Vec* out) 
       each_sum<N>([&](int i, int v) {
         out[int64_t{places[i].output + tile.panel} * N + v] = sums.of[i][v];
       });
+    }
+  }
+}
+
+void interpolate(const PackedInterpolation& map, const float* bias, int64_t vectors, const Vec* in,
+                 Vec* out) {
+  const int64_t width = map.channels * vectors;
+  for (int64_t place = 0; place < map.places; ++place) {
+    Vec* const sums = out + place * width;
+    for (int64_t i = 0; i < width; ++i) sums[i] = splat(bias[i / vectors]);
+    for (int64_t tap = place * map.taps; tap < (place + 1) * map.taps; ++tap) {
+      const Vec* const x = in + map.inputs[tap] * width;
+      for (int64_t i = 0; i < width; ++i) sums[i] += map.weight[tap] * x[i];
+    }
+  }
+}
+
+/// Computes `in`, the gradient with respect to the inputs, from that with respect to the outputs.
+void interpolate_back(const PackedInterpolation& map, int64_t vectors, const Vec* out, Vec* in) {
+  const int64_t width = map.channels * vectors;
+  for (int64_t i = 0; i < map.input_places * width; ++i) in[i] = Vec{};
+  for (int64_t place = 0; place < map.places; ++place) {
+    const Vec* const slopes = out + place * width;
+    for (int64_t tap = place * map.taps; tap < (place + 1) * map.taps; ++tap) {
+      Vec* const x = in + map.inputs[tap] * width;
+      for (int64_t i = 0; i < width; ++i) x[i] += map.weight[tap] * slopes[i];
     }
   }
 }

@@ -249,16 +249,16 @@ at::Tensor DescentPath::advance(const at::Tensor& beta_now, const at::Tensor& lo
 namespace {
 
 const Enrol<PathRegistry> kEnrolDescent(
-    "f", {"f:DIVERGENCE[,length=L,knots=N]",
-          "steepest descent of a divergence, by steps of length L (0.5) that a pilot takes",
-          "f:jensen-shannon", [](Spec& spec) {
-            const std::string divergence = spec.word("divergence");
-            DescentOptions options{spec.text()};
-            options.length = spec.number("length", 1e-3, 10, options.length);
-            options.max_knots = spec.integer("knots", 1, 10'000, options.max_knots);
-            return std::make_unique<DescentPath>(
-                DivergenceRegistry::instance().make("divergence", divergence), options);
-          }});
+    "f:DIVERGENCE[,length=L,knots=N]",
+    "steepest descent of a divergence, by steps of length L (0.5) that a pilot takes",
+    "f:jensen-shannon", [](Spec& spec) {
+      const std::string divergence = spec.word("divergence");
+      DescentOptions options{spec.text()};
+      options.length = spec.number("length", 1e-3, 10, options.length);
+      options.max_knots = spec.integer("knots", 1, 10'000, options.max_knots);
+      return std::make_unique<DescentPath>(
+          DivergenceRegistry::instance().make("divergence", divergence), options);
+    });
 
 }  // namespace
 

@@ -46,9 +46,9 @@ class Geometric : public Path {
   }
 };
 
-const Enrol<PathRegistry> kEnrolGeometric(
-    "geometric", {"geometric", "q0^(1-beta) gamma^beta; the power mean of order 0", "geometric",
-                  [](Spec&) { return make_geometric_path(); }});
+const Enrol<PathRegistry> kEnrolGeometric("geometric",
+                                          "q0^(1-beta) gamma^beta; the power mean of order 0",
+                                          "geometric", factory_of<Geometric>);
 
 }  // namespace
 

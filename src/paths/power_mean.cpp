@@ -52,8 +52,8 @@ class PowerMean : public Path {
 };
 
 const Enrol<PathRegistry> kEnrolPowerMean(
-    "power", {"power:ALPHA", "the power mean of order ALPHA (0 geometric, 1 mixture)", "power:0.5",
-              [](Spec& spec) { return make_power_mean_path(spec.number("alpha", -100, 100)); }});
+    "power:ALPHA", "the power mean of order ALPHA (0 geometric, 1 mixture)", "power:0.5",
+    [](Spec& spec) { return make_power_mean_path(spec.number("alpha", -100, 100)); });
 
 }  // namespace
 

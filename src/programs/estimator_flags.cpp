@@ -122,7 +122,7 @@ RunSettings read_run(const CommandLine& cli, const std::string& problem) {
   if (cli.has("max-time")) s.max_time = parse_duration(cli.text("max-time"), "--max-time");
   if (s.max_time && s.out.empty())
     throw argument_error("--max-time needs --out DIR: nothing would be kept");
-  s.format = parse_format(cli.text("format"));
+  s.format = cli.text("format");
   s.quiet = cli.flag("quiet");
   s.resolved = cli.settings();
   return s;

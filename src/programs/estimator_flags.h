@@ -33,7 +33,7 @@ struct RunSettings {
   StoreOptions store;
   std::optional<Shard> part;        // of a process that shares the folder: see resolve_sharing
   std::optional<int64_t> max_time;  // seconds of the process; no chunk may end later
-  Format format = Format::kTable;
+  std::string format = "table";     // of what is printed
   bool quiet = false;
   bool in_memory = false;   // a function or data of the caller's decide it: no command repeats it
   nlohmann::json resolved;  // every flag, for the record

@@ -1,13 +1,10 @@
 #include "report/estimates.h"
 
-#include <algorithm>
 #include <cmath>
-#include <iostream>
 #include <map>
 
 #include "io/csv.h"
 #include "io/json.h"
-#include "util/error.h"
 #include "util/format.h"
 
 namespace crais {
@@ -62,13 +59,6 @@ json to_json(const MethodSummary& s, const std::string& problem) {
   return object;
 }
 
-Format parse_format(const std::string& name) {
-  if (name == "table") return Format::kTable;
-  if (name == "json") return Format::kJson;
-  if (name == "csv") return Format::kCsv;
-  throw argument_error("unknown format '", name, "'; choose from table, json, csv");
-}
-
 Table::NamedCells row_of(const MethodSummary& s, const std::string& problem,
                          const Table::NamedCells& own, const Table::NamedCells& details) {
   const auto flagged = s.flags.find("any");
@@ -108,40 +98,6 @@ std::string text_of(const NotedTables& tables, int width) {
     for (const std::string& note : notes) text += wrapped(note, width);
   }
   return text;
-}
-
-std::string results_csv(const json& results) {
-  std::vector<std::string> names;
-  std::vector<std::map<std::string, std::string>> rows;
-  for (const json& result : results) {
-    rows.emplace_back();
-    const auto put = [&](const std::string& name, const json& value) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-      if (value.is_string())
-        rows.back()[name] = value.get<std::string>();
-      else if (value.is_number())
-        rows.back()[name] = value.is_number_float() ? shortest(value.get<double>()) : value.dump();
-    };
-    for (const auto& [key, value] : result.items())
-      if (value.is_object())
-        for (const auto& [inner, entry] : value.items()) put(key + "." + inner, entry);
-      else
-        put(key, value);
-  }
-  CsvWriter csv(names);
-  for (auto& row : rows) {
-    std::vector<CsvCell> cells;
-    cells.reserve(names.size());
-    for (const auto& name : names) cells.emplace_back(row[name]);
-    csv.add_row(cells);
-  }
-  return csv.text();
-}
-
-bool print_for_programs(const json& summary, Format format) {
-  if (format == Format::kJson) std::cout << to_text(summary) << std::flush;
-  if (format == Format::kCsv) std::cout << results_csv(summary.at("results")) << std::flush;
-  return format != Format::kTable;
 }
 
 std::string estimates_csv(const RunResults& results, const std::string& problem,

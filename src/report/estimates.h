@@ -16,11 +16,6 @@ namespace crais {
 /// A summary as JSON. `problem` is the program's word for a problem: "image".
 nlohmann::json to_json(const MethodSummary& summary, const std::string& problem);
 
-/// The form of the printed output: for people or for programs.
-enum class Format { kTable, kJson, kCsv };
-/// Parses "table", "json" or "csv". Throws Error kArgument for any other name.
-Format parse_format(const std::string& name);
-
 /// The row of a method in a table: the program's `own` columns, then the columns of every program,
 /// most important first, and among them `details`.
 Table::NamedCells row_of(const MethodSummary& summary, const std::string& problem,
@@ -32,13 +27,6 @@ Table::NamedCells bounds_of(const MethodSummary& summary, double lower);
 using NotedTables = std::vector<std::pair<Table, std::vector<std::string>>>;
 /// The tables in lines of at most `width` columns (0: no limit).
 std::string text_of(const NotedTables& tables, int width);
-
-/// "results" of a summary as CSV: a line for each method, a column for each field ("ess.mean"), in
-/// the order of the first line. A cell is empty if the method lacks the field.
-std::string results_csv(const nlohmann::json& results);
-
-/// Prints `summary` with its "results" on stdout for programs. Returns false for Format::kTable.
-bool print_for_programs(const nlohmann::json& summary, Format format);
 
 /// PROBLEM,method,repeat,VALUE,...: a line for each estimate with the columns of ChunkRun, flags as
 /// words. `truth` adds a column "error".

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string_view>
 
 #include "util/error.h"
 #include "util/files.h"
@@ -33,21 +32,6 @@ at::Tensor as_pictures(const at::Tensor& data, const std::vector<int64_t>& shape
   if (shape[2] == 1 || shape[2] == kColourChannels)
     return data.reshape({-1, shape[0], shape[1], shape[2]}).permute({0, 3, 1, 2});
   return {};
-}
-
-/// The bytes as text, with padding.                                                  [RFC 4648]
-std::string to_base64(std::string_view bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t start = 0; start < bytes.size(); start += 3) {
-    const size_t count = std::min<size_t>(3, bytes.size() - start);
-    uint32_t group = 0;  // 24 bits
-    for (size_t i = 0; i < count; ++i)
-      group |= uint32_t{static_cast<unsigned char>(bytes[start + i])} << (16 - 8 * i);
-    for (size_t i = 0; i < 4; ++i) text += i <= count ? kDigits[group >> (18 - 6 * i) & 63] : '=';
-  }
-  return text;
 }
 
 }  // namespace
@@ -81,10 +65,6 @@ void write_image_grid(const std::filesystem::path& path, const at::Tensor& image
   // Without the gap after the last row and column.
   const at::Tensor inside = grid.slice(0, 0, -1).slice(1, 0, -1);
   write_file_atomic(path, png_of(inside.mul(255.0).round().to(at::kByte)));
-}
-
-std::string data_url_of(const at::Tensor& pixels) {
-  return "data:image/png;base64," + to_base64(png_of(pixels));
 }
 
 std::string png_of(const at::Tensor& pixels) {

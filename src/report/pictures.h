@@ -25,9 +25,6 @@ at::Tensor thumbnails_of(const at::Tensor& data, const std::vector<int64_t>& sha
 void write_image_grid(const std::filesystem::path& path, const at::Tensor& images, int64_t rows,
                       int64_t cols, int64_t columns);
 
-/// The picture as a PNG file in a URL: "data:image/png;base64,...".
-std::string data_url_of(const at::Tensor& pixels);
-
 /// The content of a PNG file with grey values [rows, cols] or colours [rows, cols, 3], uint8.
 /// Throws Error kInternal if the encoder fails.
 std::string png_of(const at::Tensor& pixels);

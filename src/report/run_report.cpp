@@ -1,13 +1,52 @@
 #include "report/run_report.h"
 
+#include <algorithm>
 #include <iostream>
+#include <map>
 
 #include "evaluation/comparison.h"
+#include "io/csv.h"
+#include "io/json.h"
 #include "util/files.h"
+#include "util/format.h"
 
 namespace crais {
 
 using nlohmann::json;
+
+namespace {
+
+/// "results" of a summary as CSV: a line for each method, a column for each field ("ess.mean"), in
+/// the order of the first line. A cell is empty if the method lacks the field.
+std::string results_csv(const json& results) {
+  std::vector<std::string> names;
+  std::vector<std::map<std::string, std::string>> rows;
+  for (const json& result : results) {
+    rows.emplace_back();
+    const auto put = [&](const std::string& name, const json& value) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+      if (value.is_string())
+        rows.back()[name] = value.get<std::string>();
+      else if (value.is_number())
+        rows.back()[name] = value.is_number_float() ? shortest(value.get<double>()) : value.dump();
+    };
+    for (const auto& [key, value] : result.items())
+      if (value.is_object())
+        for (const auto& [inner, entry] : value.items()) put(key + "." + inner, entry);
+      else
+        put(key, value);
+  }
+  CsvWriter csv(names);
+  for (auto& row : rows) {
+    std::vector<CsvCell> cells;
+    cells.reserve(names.size());
+    for (const auto& name : names) cells.emplace_back(row[name]);
+    csv.add_row(cells);
+  }
+  return csv.text();
+}
+
+}  // namespace
 
 extern const char* const kPageTemplate;  // page.html with Chart.js (cmake/report_page.cmake)
 
@@ -38,10 +77,13 @@ void save(const RunReport& report, const std::filesystem::path& folder,
   write_files(report, folder);
 }
 
-void print(const RunReport& report, const std::string& folder, Format format, int width) {
-  if (print_for_programs(report.summary, format)) return;
-  std::cout << report.text(width);
-  if (!folder.empty()) {
+void print(const RunReport& report, const std::string& folder, const std::string& format,
+           int width) {
+  const bool is_for_people = format != "json" && format != "csv";
+  if (format == "json") std::cout << to_text(report.summary);
+  if (format == "csv") std::cout << results_csv(report.summary.at("results"));
+  if (is_for_people) std::cout << report.text(width);
+  if (is_for_people && !folder.empty()) {
     std::cout << "Files: " << folder << "/";
     for (const ReportFile& file : report.files)
       std::cout << (&file == &report.files.front() ? "" : ", ") << file.name;

@@ -56,9 +56,10 @@ void write_files(const RunReport& report, const std::filesystem::path& folder);
 void save(const RunReport& report, const std::filesystem::path& folder,
           const StoreOptions& options);
 
-/// Prints on stdout: the summary as JSON or CSV, or the tables, and the folder of the files (if not
-/// empty).
-void print(const RunReport& report, const std::string& folder, Format format, int width);
+/// Prints on stdout: the summary as "json" or its results as "csv", else the tables, and the folder
+/// of the files (if not empty).
+void print(const RunReport& report, const std::string& folder, const std::string& format,
+           int width);
 
 /// What report.html shows beside a summary.
 struct RunPage {

@@ -5,10 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/log_math.h"
-#include "paths/power_mean.h"
-#include "samplers/path_pilot.h"
-#include "samplers/pilot_step_sizes.h"
 #include "schedules/fixed.h"
 #include "util/error.h"
 
@@ -23,23 +19,6 @@ class FrozenStepSizes : public StepSizes {
  private:
   at::Tensor values_;  // [T,C]
 };
-
-/// A pilot in two parts: the first learns the path, the second anneals along it.
-PilotRun learn_and_run_pilot(const Problem& problem, const Path& path, const ScheduleRule& rule,
-                             const Transition& transition, const PilotOptions& options,
-                             at::Generator& rng) {
-  Cost cost;
-  try {
-    const auto learned = learn_path(problem, path, transition, options, rng, cost);
-    PilotRun pilot = run_pilot(problem, *learned, rule, transition, options, rng);
-    pilot.plan.path = learned;
-    pilot.run.cost += cost;
-    return pilot;
-  } catch (ScheduleError& error) {
-    error.spent += cost;
-    throw;
-  }
-}
 
 double lerp(double a, double b, double t) { return a + t * (b - a); }
 
@@ -94,54 +73,10 @@ Plan Plan::without_moves(int64_t columns, int64_t num_particles) {
           at::zeros({1, columns}, at::kDouble), num_particles};
 }
 
-bool needs_pilot(const Path& path, const ScheduleRule& rule, const PilotOptions& options) {
-  return path.needs_learning() || rule.is_adaptive() || !options.step_size;
-}
-
 Plan freeze(const ScheduleRule& rule, double step_size) {
   TORCH_CHECK(!rule.is_adaptive(), "freeze: an adaptive schedule needs a pilot");
   const at::Tensor betas = rule.betas();
   return {betas, at::full({betas.size(0) - 1, 1}, step_size, at::kDouble), 0};
-}
-
-PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule& rule,
-                   const Transition& transition, const PilotOptions& options, at::Generator& rng) {
-  if (path.needs_learning())
-    return learn_and_run_pilot(problem, path, rule, transition, options, rng);
-  const AnnealOptions anneal_options{options.num_particles, options.max_steps, options.shared,
-                                     options.resampling, /*record=*/true};
-  PilotStepSizes step_sizes(options, transition, problem.base().log_abs_det());
-  PilotRun pilot;
-  pilot.run = anneal(problem, path, rule, transition, step_sizes, anneal_options, rng);
-  Plan plan{.betas = pilot.run.betas.cpu(),
-            .step_sizes = (options.step_size ? pilot.run.step_sizes : step_sizes.tuned()).cpu(),
-            .num_particles = options.num_particles,
-            .divergence = pilot.run.divergence.cpu(),
-            .path = nullptr,
-            .accept_prob = pilot.run.accept_prob.cpu(),
-            .ess = pilot.run.ess.cpu()};
-  if (options.shared) {
-    for (at::Tensor* seen : {&plan.divergence, &plan.accept_prob, &plan.ess})
-      *seen = seen->mean(1, /*keepdim=*/true);
-    plan.betas = plan.betas.slice(1, 0, 1).contiguous();
-    plan.step_sizes = plan.step_sizes.slice(1, 0, 1).contiguous();
-  }
-  pilot.plan = options.interpolate > 0 ? interpolate(plan, options.interpolate) : plan;
-  return pilot;
-}
-
-RoughNormalizer rough_log_normalizer(const Problem& problem, const Transition& transition,
-                                     int64_t steps, const PilotOptions& options,
-                                     at::Generator& rng) {
-  const std::unique_ptr<Path> path = make_geometric_path();
-  const FixedSchedule equal_steps(at::linspace(0, 1, steps + 1, at::kDouble).unsqueeze(1));
-  PilotOptions tuned = options;
-  tuned.step_size.reset();
-  tuned.interpolate = 0;
-  const PilotRun pilot = run_pilot(problem, *path, equal_steps, transition, tuned, rng);
-  const AnnealResult run =
-      anneal(problem, *path, pilot.plan, transition, options.num_particles, rng);
-  return {log_mean_exp(run.log_w), pilot.run.cost + run.cost};
 }
 
 Plan interpolate(const Plan& plan, int64_t steps) {

@@ -60,9 +60,9 @@ struct PilotRun {
 
 /// Anneals once with `rule`, adapts the step size from temperature to temperature (Robbins-Monro on
 /// the mean acceptance), and freezes the schedule and step sizes that it used. Its particles are
-/// not for estimates. A path that needs it is learned first, by a pilot of its own (see
-/// learn_path), and kept in the plan. Cost: 1 + L T evaluations for each pilot particle, and the
-/// cost of learning.
+/// not for estimates. A path that needs it is learned first, by a pilot of its own (1 + L T
+/// evaluations for each of its particles, T the number of steps down the path), and kept in the
+/// plan. Cost: 1 + L T evaluations for each pilot particle, and the cost of learning.
 PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule& rule,
                    const Transition& transition, const PilotOptions& options, at::Generator& rng);
 

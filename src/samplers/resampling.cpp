@@ -36,25 +36,22 @@ class Multinomial : public Resampling {
 };
 
 template <typename Scheme>
-ResamplingRegistry::Entry entry(const std::string& name, const std::string& summary) {
-  return {name + "[:TAU,of=last]",
-          summary +
-              " once the ESS is below TAU = 0.5 of all (of=last: of what it was at the last "
-              "resampling)",
-          name, [](Spec& spec) {
-            const double threshold = spec.number("threshold", 0.0, 1.0, 0.5);
-            const std::string of = spec.word("of", "all");
-            if (of != "all" && of != "last")
-              throw argument_error("'", spec.text(), "': of must be all or last");
-            return std::make_unique<Scheme>(threshold, of == "last");
-          }};
+std::unique_ptr<Resampling> scheme(Spec& spec) {
+  const double threshold = spec.number("threshold", 0.0, 1.0, 0.5);
+  const std::string of = spec.word("of", "all");
+  if (of != "all" && of != "last")
+    throw argument_error("'", spec.text(), "': of must be all or last");
+  return std::make_unique<Scheme>(threshold, of == "last");
 }
 
-const Enrol<ResamplingRegistry> kSystematic("systematic",
-                                            entry<Systematic>("systematic", "evenly spaced draws"));
-const Enrol<ResamplingRegistry> kMultinomial("multinomial",
-                                             entry<Multinomial>("multinomial",
-                                                                "independent draws"));
+const std::string kWhen =
+    " once the ESS is below TAU = 0.5 of all (of=last: of what it was at the last resampling)";
+const Enrol<ResamplingRegistry> kSystematic("systematic[:TAU,of=last]",
+                                            "evenly spaced draws" + kWhen, "systematic",
+                                            scheme<Systematic>);
+const Enrol<ResamplingRegistry> kMultinomial("multinomial[:TAU,of=last]",
+                                             "independent draws" + kWhen, "multinomial",
+                                             scheme<Multinomial>);
 
 }  // namespace
 

@@ -36,11 +36,10 @@ class ConstantLength : public AdaptiveSchedule {
 };
 
 const Enrol<ScheduleRegistry> kEnrolConstantLength(
-    "constant-length",
-    {"constant-length:DELTA", "steps whose log-weight increments have standard deviation DELTA",
-     "constant-length:0.25", [](Spec& spec, const ScheduleOptions& options) {
-       return std::make_unique<ConstantLength>(spec.number("delta", 1e-9, 1e9), options);
-     }});
+    "constant-length:DELTA", "steps whose log-weight increments have standard deviation DELTA",
+    "constant-length:0.25", [](Spec& spec, const ScheduleOptions& options) {
+      return std::make_unique<ConstantLength>(spec.number("delta", 1e-9, 1e9), options);
+    });
 
 }  // namespace
 }  // namespace crais

@@ -76,12 +76,11 @@ class ConstantRate : public AdaptiveSchedule {
 };
 
 const Enrol<ScheduleRegistry> kEnrolConstantRate(
-    "constant-rate", {"constant-rate:DELTA",
-                      "equal decreases DELTA (nats at alpha 0) of the divergence to the target",
-                      "constant-rate:0.25", [](Spec& spec, const ScheduleOptions& options) {
-                        return std::make_unique<ConstantRate>(spec.number("delta", 1e-12, 1e12),
-                                                              options);
-                      }});
+    "constant-rate:DELTA",
+    "equal decreases DELTA (nats at alpha 0) of the divergence to the target", "constant-rate:0.25",
+    [](Spec& spec, const ScheduleOptions& options) {
+      return std::make_unique<ConstantRate>(spec.number("delta", 1e-12, 1e12), options);
+    });
 
 }  // namespace
 }  // namespace crais

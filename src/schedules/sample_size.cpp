@@ -43,11 +43,11 @@ ScheduleRegistry::Factory keeping(bool is_conditional) {
 }
 
 const Enrol<ScheduleRegistry> kEnrolEss(
-    "ess", {"ess:R", "keeps the effective sample size above R times its present value", "ess:0.9",
-            keeping(false)});
+    "ess:R", "keeps the effective sample size above R times its present value", "ess:0.9",
+    keeping(false));
 const Enrol<ScheduleRegistry> kEnrolCess(
-    "cess", {"cess:R", "keeps the conditional effective sample size of each step at R", "cess:0.7",
-             keeping(true)});
+    "cess:R", "keeps the conditional effective sample size of each step at R", "cess:0.7",
+    keeping(true));
 
 }  // namespace
 }  // namespace crais

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <memory>
 
-#include "targets/replicated_function.h"
+#include "targets/replicated.h"
 
 namespace crais {
 namespace {
@@ -30,11 +30,12 @@ class Funnel : public ReplicatedFunction {
   static constexpr double kScale = 3;
 };
 
-const Enrol<TargetRegistry> kEnrolFunnel(
-    "funnel", {"funnel[:DIM]", "v ~ N(0, 9), and DIM - 1 (9) others of variance exp(v)", "funnel:2",
-               [](Spec& spec, const TargetOptions& options) {
-                 return std::make_unique<Funnel>(options, spec.integer("dim", 2, 100'000, 10));
-               }});
+const Enrol<TargetRegistry> kEnrolFunnel("funnel[:DIM]",
+                                         "v ~ N(0, 9), and DIM - 1 (9) others of variance exp(v)",
+                                         "funnel:2", [](Spec& spec, const TargetOptions& options) {
+                                           return std::make_unique<Funnel>(
+                                               options, spec.integer("dim", 2, 100'000, 10));
+                                         });
 
 }  // namespace
 }  // namespace crais

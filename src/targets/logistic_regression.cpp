@@ -69,19 +69,18 @@ class LogisticRegression : public Replicated {
 };
 
 const Enrol<TargetRegistry> kEnrolLogisticRegression(
-    "logistic-regression",
-    {"logistic-regression:FILE[,variance=V,intercept=0|1]",
-     "evidence of a regression on FILE (pima, sonar, a .csv whose last column is the class), "
-     "without (0) intercept, prior N(0, V (25) I)",
-     "logistic-regression:FILE", [](Spec& spec, const TargetOptions& options) {
-       const std::string file = spec.word("file");
-       const double variance = spec.number("variance", 1e-6, 1e6, 25);
-       const TwoClassData data = read_two_class(file, options.data_dir);
-       at::Tensor features = data.features;
-       if (spec.integer("intercept", 0, 1, 0) == 1)
-         features = at::cat({at::ones_like(features.slice(1, 0, 1)), features}, 1);
-       return std::make_unique<LogisticRegression>(options, features, data.labels, variance);
-     }});
+    "logistic-regression:FILE[,variance=V,intercept=0|1]",
+    "evidence of a regression on FILE (pima, sonar, a .csv whose last column is the class), "
+    "without (0) intercept, prior N(0, V (25) I)",
+    "logistic-regression:FILE", [](Spec& spec, const TargetOptions& options) {
+      const std::string file = spec.word("file");
+      const double variance = spec.number("variance", 1e-6, 1e6, 25);
+      const TwoClassData data = read_two_class(file, options.data_dir);
+      at::Tensor features = data.features;
+      if (spec.integer("intercept", 0, 1, 0) == 1)
+        features = at::cat({at::ones_like(features.slice(1, 0, 1)), features}, 1);
+      return std::make_unique<LogisticRegression>(options, features, data.labels, variance);
+    });
 
 }  // namespace
 }  // namespace crais

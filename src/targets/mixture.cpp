@@ -58,10 +58,10 @@ class CornerMixture : public Product {
 };
 
 const Enrol<TargetRegistry> kEnrolMixture(
-    "mixture", {"mixture[:DIM]", "8 unit normals in DIM (128) dimensions: (+-5, +-5, +-5, -5, ...)",
-                "mixture:5", [](Spec& spec, const TargetOptions& options) {
-                  return std::make_unique<CornerMixture>(options, read_dim(spec, kCubeDims));
-                }});
+    "mixture[:DIM]", "8 unit normals in DIM (128) dimensions: (+-5, +-5, +-5, -5, ...)",
+    "mixture:5", [](Spec& spec, const TargetOptions& options) {
+      return std::make_unique<CornerMixture>(options, read_dim(spec, kCubeDims));
+    });
 
 }  // namespace
 }  // namespace crais

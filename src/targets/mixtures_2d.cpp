@@ -65,18 +65,16 @@ TargetRegistry::Factory mixture_of(std::vector<Component> components, bool norma
   };
 }
 
-const Enrol<TargetRegistry> kEnrolRing("u5", {"u5[:s=variance|std]",
-                                              "ring of 8 normals of width 0.1 at radius 3", "u5",
-                                              mixture_of(ring(), false)});
-const Enrol<TargetRegistry> kEnrolTwo("u10",
-                                      {"u10[:s=variance|std]", "mixture of 2 normals in the plane",
-                                       "u10", mixture_of(kTwo, true)});
-const Enrol<TargetRegistry> kEnrolFour("u11",
-                                       {"u11[:s=variance|std]", "mixture of 4 normals in the plane",
-                                        "u11:s=std", mixture_of(kFour, true)});
+const Enrol<TargetRegistry> kEnrolRing("u5[:s=variance|std]",
+                                       "ring of 8 normals of width 0.1 at radius 3", "u5",
+                                       mixture_of(ring(), false));
+const Enrol<TargetRegistry> kEnrolTwo("u10[:s=variance|std]", "mixture of 2 normals in the plane",
+                                      "u10", mixture_of(kTwo, true));
+const Enrol<TargetRegistry> kEnrolFour("u11[:s=variance|std]", "mixture of 4 normals in the plane",
+                                       "u11:s=std", mixture_of(kFour, true));
 
-/// The means of wide mixtures: 16 to 48 normals scattered over [-15, 15]^2, drawn uniformly once, in
-/// units of 5. They separate samplers that lose modes from samplers that keep them.
+/// The means of wide mixtures: 16 to 48 normals scattered over [-15, 15]^2, drawn uniformly once,
+/// in units of 5. They separate samplers that lose modes from samplers that keep them.
 using Points = std::vector<double>;  // x and y alternate
 
 const Points kMeans16 = {0.6093,  0.3044, -1.2964, -1.3604, -0.8079, 2.3047,  -2.8663, -0.1275,
@@ -128,8 +126,8 @@ std::unique_ptr<Target> wide_mixture(Spec& spec, const TargetOptions& options) {
 }
 
 const Enrol<TargetRegistry> kEnrolSmcMixtures(
-    "smc-mixture", {"smc-mixture:K", "wide mixture of K = 16, 24, 32 or 48 normals of sd 2",
-                    "smc-mixture:16", wide_mixture});
+    "smc-mixture:K", "wide mixture of K = 16, 24, 32 or 48 normals of sd 2", "smc-mixture:16",
+    wide_mixture);
 
 }  // namespace
 }  // namespace crais

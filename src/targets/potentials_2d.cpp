@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "targets/replicated_function.h"
+#include "targets/replicated.h"
 
 namespace crais {
 namespace {
@@ -89,23 +89,19 @@ TargetRegistry::Factory potential(const Formula& formula) {
   };
 }
 
-const Enrol<TargetRegistry> kEnrolU1("u1", {"u1", "two bananas in the plane", "u1",
-                                            [](Spec&, const TargetOptions& options) {
-                                              return std::make_unique<Bananas>(options);
-                                            }});
-const Enrol<TargetRegistry> kEnrolU2("u2",
-                                     {"u2[:WIDTH]",
-                                      "a wave in the plane; improper without walls at |z1| = WIDTH",
-                                      "u2:width=4", potential(u2)});
+const Enrol<TargetRegistry> kEnrolU1("u1", "two bananas in the plane", "u1", factory_of<Bananas>);
+const Enrol<TargetRegistry> kEnrolU2("u2[:WIDTH]",
+                                     "a wave in the plane; improper without walls at |z1| = WIDTH",
+                                     "u2:width=4", potential(u2));
 const Enrol<TargetRegistry> kEnrolU3(
-    "u3", {"u3[:WIDTH]", "a wave that splits and joins; improper without walls at |z1| = WIDTH",
-           "u3:width=4", potential(u3)});
-const Enrol<TargetRegistry> kEnrolU4("u4",
-                                     {"u4[:WIDTH]",
-                                      "a wave that splits; improper without walls at |z1| = WIDTH",
-                                      "u4:width=4", potential(u4)});
+    "u3[:WIDTH]", "a wave that splits and joins; improper without walls at |z1| = WIDTH",
+    "u3:width=4", potential(u3));
+const Enrol<TargetRegistry> kEnrolU4("u4[:WIDTH]",
+                                     "a wave that splits; improper without walls at |z1| = WIDTH",
+                                     "u4:width=4", potential(u4));
 
-/// Rosenbrock's banana as a density [Rosenbrock 1960]: x ~ N(1, 1), y ~ N(x^2, 0.1^2), without the normalising factor: Z = 2 pi / 10.
+/// Rosenbrock's banana as a density [Rosenbrock 1960]: x ~ N(1, 1), y ~ N(x^2, 0.1^2), without the
+/// normalising factor: Z = 2 pi / 10.
 class Rosenbrock : public ReplicatedFunction {
  public:
   explicit Rosenbrock(const TargetOptions& options)
@@ -121,10 +117,8 @@ class Rosenbrock : public ReplicatedFunction {
   }
 };
 
-const Enrol<TargetRegistry> kEnrolRosenbrock(
-    "rosenbrock",
-    {"rosenbrock", "a banana in the plane, 0.1 thick", "rosenbrock",
-     [](Spec&, const TargetOptions& options) { return std::make_unique<Rosenbrock>(options); }});
+const Enrol<TargetRegistry> kEnrolRosenbrock("rosenbrock", "a banana in the plane, 0.1 thick",
+                                             "rosenbrock", factory_of<Rosenbrock>);
 
 }  // namespace
 }  // namespace crais

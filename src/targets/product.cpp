@@ -10,7 +10,8 @@
 namespace crais {
 namespace {
 
-/// A narrow normal with its mean away from the base: log gamma = -|z - mean|^2 / (2 sd^2); log Z = D (log(2 pi) / 2 + log sd).
+/// A narrow normal with its mean away from the base:
+/// log gamma = -|z - mean|^2 / (2 sd^2); log Z = D (log(2 pi) / 2 + log sd).
 ///
 /// The paper's text has mean 0, but its experiments and this target have mean 1.
 class NarrowNormal : public Product {
@@ -33,20 +34,20 @@ class NarrowNormal : public Product {
   double mean_, sd_;
 };
 
-const Enrol<TargetRegistry> kEnrolNormal(
-    "normal", {"normal[:DIM,mean=1,sd=0.1]", "N(mean, sd^2 I) in DIM (128) dimensions", "normal:5",
-               [](Spec& spec, const TargetOptions& options) {
-                 const int64_t dim = read_dim(spec);
-                 const double mean = spec.number("mean", -1e6, 1e6, 1);
-                 return std::make_unique<NarrowNormal>(options, dim, mean,
-                                                       spec.number("sd", 1e-6, 1e6, 0.1));
-               }});
+const Enrol<TargetRegistry> kEnrolNormal("normal[:DIM,mean=1,sd=0.1]",
+                                         "N(mean, sd^2 I) in DIM (128) dimensions", "normal:5",
+                                         [](Spec& spec, const TargetOptions& options) {
+                                           const int64_t dim = read_dim(spec);
+                                           const double mean = spec.number("mean", -1e6, 1e6, 1);
+                                           return std::make_unique<NarrowNormal>(
+                                               options, dim, mean,
+                                               spec.number("sd", 1e-6, 1e6, 0.1));
+                                         });
 
-const Enrol<TargetRegistry> kEnrolPlane("u6", {"u6", "N((1, 1), 0.01 I) in the plane", "u6",
-                                               [](Spec&, const TargetOptions& options) {
-                                                 return std::make_unique<NarrowNormal>(options, 2,
-                                                                                       1, 0.1);
-                                               }});
+const Enrol<TargetRegistry> kEnrolPlane("u6", "N((1, 1), 0.01 I) in the plane", "u6",
+                                        [](Spec&, const TargetOptions& options) {
+                                          return std::make_unique<NarrowNormal>(options, 2, 1, 0.1);
+                                        });
 
 /// log gamma = -sum |z_d| - D log 2; Z = 1. The gradient at a kink is 0.
 class Laplace : public Product {
@@ -63,11 +64,13 @@ class Laplace : public Product {
   at::Tensor slopes(const at::Tensor& z) const override { return -z.sign(); }
 };
 
-const Enrol<TargetRegistry> kEnrolLaplace(
-    "laplace", {"laplace[:DIM]", "independent Laplace(0, 1) in DIM (128) dimensions", "laplace:4",
-                [](Spec& spec, const TargetOptions& options) {
-                  return std::make_unique<Laplace>(options, read_dim(spec));
-                }});
+const Enrol<TargetRegistry> kEnrolLaplace("laplace[:DIM]",
+                                          "independent Laplace(0, 1) in DIM (128) dimensions",
+                                          "laplace:4",
+                                          [](Spec& spec, const TargetOptions& options) {
+                                            return std::make_unique<Laplace>(options,
+                                                                             read_dim(spec));
+                                          });
 
 /// Each coordinate is Student-t with nu degrees of freedom; Z = 1.
 class StudentT : public Product {
@@ -99,13 +102,12 @@ class StudentT : public Product {
 };
 
 const Enrol<TargetRegistry> kEnrolStudentT(
-    "student-t", {"student-t[:DIM,nu=NU]",
-                  "independent Student-t in DIM (128) dimensions, NU (3) degrees of freedom",
-                  "student-t:3", [](Spec& spec, const TargetOptions& options) {
-                    const int64_t dim = read_dim(spec);
-                    return std::make_unique<StudentT>(options, dim,
-                                                      spec.number("nu", 0.5, 1000, 3));
-                  }});
+    "student-t[:DIM,nu=NU]",
+    "independent Student-t in DIM (128) dimensions, NU (3) degrees of freedom", "student-t:3",
+    [](Spec& spec, const TargetOptions& options) {
+      const int64_t dim = read_dim(spec);
+      return std::make_unique<StudentT>(options, dim, spec.number("nu", 0.5, 1000, 3));
+    });
 
 }  // namespace
 

@@ -63,17 +63,17 @@ class Hmc : public Transition {
   int64_t num_leapfrog_;
 };
 
-const Enrol<TransitionRegistry> kEnrolHmc(
-    "hmc", {"hmc", "Hamiltonian Monte Carlo, a fresh momentum each move", "hmc",
-            [](Spec&, const TransitionOptions& options) {
-              return std::make_unique<Hmc>(0.0, options.num_leapfrog);
-            }});
+const Enrol<TransitionRegistry> kEnrolHmc("hmc",
+                                          "Hamiltonian Monte Carlo, a fresh momentum each move",
+                                          "hmc", [](Spec&, const TransitionOptions& options) {
+                                            return std::make_unique<Hmc>(0.0, options.num_leapfrog);
+                                          });
 
 const Enrol<TransitionRegistry> kEnrolGhmc(
-    "ghmc", {"ghmc:RHO", "Hamiltonian Monte Carlo whose momentum persists with weight RHO",
-             "ghmc:0.9", [](Spec& spec, const TransitionOptions& options) {
-               return std::make_unique<Hmc>(spec.number("rho", 0.0, 0.9999), options.num_leapfrog);
-             }});
+    "ghmc:RHO", "Hamiltonian Monte Carlo whose momentum persists with weight RHO", "ghmc:0.9",
+    [](Spec& spec, const TransitionOptions& options) {
+      return std::make_unique<Hmc>(spec.number("rho", 0.0, 0.9999), options.num_leapfrog);
+    });
 
 }  // namespace
 }  // namespace crais

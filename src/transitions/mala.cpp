@@ -37,8 +37,8 @@ class Mala : public Transition {
 };
 
 const Enrol<TransitionRegistry> kEnrolMala(
-    "mala", {"mala", "Langevin proposal and Metropolis test; one step, whatever `num_leapfrog`",
-             "mala", [](Spec&, const TransitionOptions&) { return std::make_unique<Mala>(); }});
+    "mala", "Langevin proposal and Metropolis test; one step, whatever `num_leapfrog`", "mala",
+    [](Spec&, const TransitionOptions&) { return std::make_unique<Mala>(); });
 
 }  // namespace
 }  // namespace crais

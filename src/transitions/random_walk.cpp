@@ -26,10 +26,8 @@ class RandomWalk : public Transition {
 };
 
 const Enrol<TransitionRegistry> kEnrolRandomWalk(
-    "random-walk",
-    {"random-walk", "normal proposal and Metropolis test; one step, whatever `num_leapfrog`",
-     "random-walk",
-     [](Spec&, const TransitionOptions&) { return std::make_unique<RandomWalk>(); }});
+    "random-walk", "normal proposal and Metropolis test; one step, whatever `num_leapfrog`",
+    "random-walk", [](Spec&, const TransitionOptions&) { return std::make_unique<RandomWalk>(); });
 
 }  // namespace
 }  // namespace crais

@@ -26,7 +26,7 @@ Synopsis synopsis() {
               {{"Estimator",
                 {option::text("method", "ais|iwae|elbo", {"ais"}, "estimators").listed(),
                  option::text("schedule", "SPEC", {"linear"}, "the temperatures"),
-                 option::text("extra", "SPEC", {}, "more schedules").repeatable(),
+                 Option{"extra", "SPEC", {}, "schedules", Option::Kind::kText, /*many=*/true},
                  option::integer("steps", "T", {"64"}, "how many").between(1, 1000000),
                  option::integer("limit", "N", {}, "images").at_least(1),
                  option::number("step-size", "E", {"0.5"}, "of a leapfrog").above(0),
@@ -58,7 +58,7 @@ std::string answer_to(const Words& arguments) {
 TEST(CommandLine, DefaultsHold) {
   const CommandLine cli = read({});
   EXPECT_EQ(cli.operands(), Words{"vae.safetensors"});
-  EXPECT_EQ(cli.texts("method"), Words{"ais"});
+  EXPECT_EQ(cli.settings()["method"], Words{"ais"});
   EXPECT_EQ(cli.text("schedule"), "linear");
   EXPECT_EQ(cli.integer("steps"), 64);
   EXPECT_EQ(cli.number("step-size"), 0.5);
@@ -86,9 +86,9 @@ TEST(CommandLine, ReadsValuesInBothForms) {
 TEST(CommandLine, RepeatsAndCommasMakeLists) {
   const CommandLine cli = read({"--method", "iwae", "--method=elbo,ais", "--hidden", "10,20",
                                 "--extra", "cess:0.7,max-step=0.1", "--extra", "linear"});
-  EXPECT_EQ(cli.texts("method"), (Words{"iwae", "elbo", "ais"}));
+  EXPECT_EQ(cli.settings()["method"], (Words{"iwae", "elbo", "ais"}));
   EXPECT_EQ(cli.integers("hidden"), (std::vector<int64_t>{10, 20}));
-  EXPECT_EQ(cli.texts("extra"), (Words{"cess:0.7,max-step=0.1", "linear"}));
+  EXPECT_EQ(cli.settings()["extra"], (Words{"cess:0.7,max-step=0.1", "linear"}));
 }
 
 TEST(CommandLine, TakesWordsOfSeveralLines) {

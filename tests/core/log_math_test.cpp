@@ -49,14 +49,15 @@ TEST(Ess, ClosedForms) {
 
 TEST(Cess, ClosedForms) {
   // W = (1/4, 3/4), v = (1, 2): (1/4 + 6/4)^2 / (1/4 + 12/4).
-  const at::Tensor w = row({0, std::log(3.0)}), v = row({0, std::log(2.0)});
-  EXPECT_NEAR(cess(w, v).item<double>(), (49.0 / 16) / (13.0 / 4), 1e-14);
-  EXPECT_NEAR(cess(w + 1e4, v - 1e4).item<double>(), (49.0 / 16) / (13.0 / 4), 1e-9);
-  EXPECT_EQ(cess(w, row({-INFINITY, -INFINITY})).item<double>(), 0.0);
+  const at::Tensor w = log_normalise(row({0, std::log(3.0)})), v = row({0, std::log(2.0)});
+  EXPECT_NEAR(cess_normalised(w, v).item<double>(), (49.0 / 16) / (13.0 / 4), 1e-14);
+  EXPECT_NEAR(cess_normalised(w, v - 1e4).item<double>(), (49.0 / 16) / (13.0 / 4), 1e-9);
+  EXPECT_EQ(cess_normalised(w, row({-INFINITY, -INFINITY})).item<double>(), 0.0);
 }
 
 TEST(Cess, IgnoresParticlesOfNoWeight) {
-  EXPECT_NEAR(cess(row({0, -INFINITY}), row({1.0, 500.0})).item<double>(), 1.0, 1e-12);
+  const at::Tensor w = row({0, -INFINITY});
+  EXPECT_NEAR(cess_normalised(w, row({1.0, 500.0})).item<double>(), 1.0, 1e-12);
 }
 
 TEST(LogVarianceOfExp, MatchesTheDirectSum) {

@@ -75,11 +75,10 @@ class SlowTogether : public BaseRule {
     return base;
   }
 };
-const Enrol<BaseRegistry> kEnrolSlowTogether("slow-together",
-                                             {"slow-together", "of tests", "slow-together",
-                                              [](Spec&) {
-                                                return std::make_unique<SlowTogether>();
-                                              }});
+const Enrol<BaseRegistry> kEnrolSlowTogether("slow-together", "of tests", "slow-together",
+                                             [](Spec&) {
+                                               return std::make_unique<SlowTogether>();
+                                             });
 
 TEST(LogNormalizer, ABudgetHoldsWhereFitsOfManyProblemsTakeLonger) {
   const FunctionTarget target({.num_problems = 200, .dim = 2},

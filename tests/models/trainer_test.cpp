@@ -10,7 +10,6 @@
 #include "core/rng.h"
 #include "io/safetensors.h"
 #include "models/checkpoint.h"
-#include "models/training_state.h"
 #include "support/scratch.h"
 #include "util/error.h"
 

@@ -1,6 +1,6 @@
-#include "programs/time_limit.h"
-
 #include <gtest/gtest.h>
+
+#include "programs/run_program.h"
 
 namespace crais {
 namespace {

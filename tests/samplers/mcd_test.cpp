@@ -7,7 +7,6 @@
 
 #include "core/log_math.h"
 #include "core/rng.h"
-#include "samplers/mcd_training.h"
 #include "support/expect_error.h"
 #include "support/statistics.h"
 #include "support/targets.h"

@@ -1,5 +1,4 @@
 // Paths of steepest descent as pilots learn them: what particles make of them, noise and all.
-#include "samplers/path_pilot.h"
 
 #include <gtest/gtest.h>
 
@@ -97,15 +96,16 @@ TEST(LearnPath, SaysHowFarItCame) {
   const DiagonalGaussian target(2, std::vector<double>(20, 3.0), std::vector<double>(20, 0.1), 0);
   const Problem problem(borrow(target), AffineMap::identity(2, 20, at::kDouble));
   at::Generator rng = make_generator(1);
-  const auto hmc = kernel("hmc");
-  Cost cost;
   expect_error(ErrorKind::kArgument,
                {"f:jensen-shannon,knots=4", "not arrived after 4 steps", "`path`"}, [&] {
-                 learn_path(problem, *testing::descent_path("f:jensen-shannon,knots=4"), *hmc, {},
-                            rng, cost);
+                 try {
+                   run_pilot(problem, *testing::descent_path("f:jensen-shannon,knots=4"),
+                             *schedule("linear", 8), *kernel("hmc"), {}, rng);
+                 } catch (const ScheduleError& error) {
+                   EXPECT_EQ(error.spent, (1 + 4) * problem.cost_of(16));
+                   throw;
+                 }
                });
-  const Cost once = problem.cost_of(PilotOptions().num_particles);
-  EXPECT_EQ(cost.densities, (1 + 4 * hmc->evaluations_per_step()) * once.densities);
 }
 
 TEST(LearnPath, GoesWithThePlanInBlocks) {

@@ -71,12 +71,12 @@ TEST_P(SearchedRules, CessIsExactlyWhatWasAsked) {
     ASSERT_TRUE((next < 1).all().item<bool>());
     const at::Tensor increment =
         cloud.log_density(*path, next) - cloud.log_density(*path, cloud.beta);
-    const at::Tensor weights = weighted ? cloud.log_w : at::zeros_like(cloud.log_w);
-    EXPECT_LT(max_abs_diff(cess(weights, increment), at::full({5}, 0.8, at::kDouble)), 1e-9);
+    const at::Tensor w = log_normalise(weighted ? cloud.log_w : at::zeros_like(cloud.log_w));
+    EXPECT_LT(max_abs_diff(cess_normalised(w, increment), at::full({5}, 0.8, at::kDouble)), 1e-9);
     const at::Tensor shared = cloud.next(*make("cess:0.8", wide(weighted)), *path, true);
     EXPECT_TRUE(at::equal(shared, shared[0].expand_as(shared)));
     EXPECT_NEAR(
-        cess(weights, cloud.log_density(*path, shared) - cloud.log_density(*path, cloud.beta))
+        cess_normalised(w, cloud.log_density(*path, shared) - cloud.log_density(*path, cloud.beta))
             .mean()
             .item<double>(),
         0.8, 1e-9);

@@ -8,7 +8,6 @@
 #include "core/spec.h"
 #include "evaluation/summary.h"
 #include "io/json.h"
-#include "programs/estimate_logz/expectations.h"
 #include "programs/estimate_logz/report.h"
 #include "programs/plane.h"
 #include "programs/run_program.h"

@@ -6,11 +6,28 @@
 #include <string>
 #include <vector>
 
+#include "core/target.h"
+#include "estimates/expectation.h"
 #include "evaluation/summary.h"
-#include "programs/estimate_logz/expectations.h"
 #include "report/run_report.h"
 
 namespace crais {
+
+/// The estimate of one function by one method, over all problems and repeats, which are replicates
+/// of one density.
+struct TargetExpectation {
+  std::string method, name;          // "ais", "moments"
+  std::vector<std::string> outputs;  // "z1", "z2"
+  ExpectationEstimate estimate;
+  std::optional<at::Tensor> truth;  // [J], true means
+};
+
+/// Throws Error kArgument for a function that does not know the target.
+void check_expectations(const std::vector<std::string>& names, const Target& target);
+
+std::vector<TargetExpectation> expectations_of(const RunResults& results,
+                                               const std::vector<std::string>& names,
+                                               const Target& target);
 
 /// The results of replicates of one target.
 struct LogzResults : RunResults {

@@ -210,7 +210,7 @@ int compare_evaluations(const CommandLine& cli) {
     return text + warning_lines(warnings_of(summary), width);
   };
   if (!out.empty()) write_files(report, out);
-  print(report, out, parse_format(cli.text("format")), stdout_width());
+  print(report, out, cli.text("format"), stdout_width());
   return 0;
 }
 

@@ -162,7 +162,7 @@ int diagnose_evaluation(const CommandLine& cli) {
     for (const json& finding : found) text += wrapped(sentence_of(finding), width) + "\n";
     return text;
   };
-  print(report, "", parse_format(cli.text("format")), stdout_width());
+  print(report, "", cli.text("format"), stdout_width());
   return found.empty() ? 0 : 1;
 }
 

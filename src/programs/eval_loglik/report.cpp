@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "evaluation/comparison.h"
@@ -107,6 +108,21 @@ std::vector<LikelihoodSummary> summarise(const EvalResults& results) {
 
 namespace {
 
+/// The bytes as text, with padding.                                                  [RFC 4648]
+std::string to_base64(std::string_view bytes) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t start = 0; start < bytes.size(); start += 3) {
+    const size_t count = std::min<size_t>(3, bytes.size() - start);
+    uint32_t group = 0;  // 24 bits
+    for (size_t i = 0; i < count; ++i)
+      group |= uint32_t{static_cast<unsigned char>(bytes[start + i])} << (16 - 8 * i);
+    for (size_t i = 0; i < 4; ++i) text += i <= count ? kDigits[group >> (18 - 6 * i) & 63] : '=';
+  }
+  return text;
+}
+
 /// Data URLs by index: the least and the most probable images by the first method, and its flagged.
 json pictures_of(const EvalResults& results) {
   json pictures = json::object();
@@ -127,7 +143,7 @@ json pictures_of(const EvalResults& results) {
     const bool is_shown = estimates.flagged[i] && ++num_flagged <= kMostFlagged;
     if (is_extreme || is_shown)
       pictures[std::to_string(indices[i])] =
-          data_url_of(results.thumbnails[static_cast<int64_t>(i)]);
+          "data:image/png;base64," + to_base64(png_of(results.thumbnails[static_cast<int64_t>(i)]));
   }
   return pictures;
 }
