@@ -3,8 +3,7 @@
 
 #include "harness.h"
 #include "io/json.h"
-#include "programs/reproduce/tasks.h"
-#include "programs/reproduce/variant.h"
+#include "programs/reproduce/cells.h"
 #include "util/digest.h"
 #include "util/error.h"
 

@@ -4,15 +4,12 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <map>
-#include <string>
 #include <vector>
 
-#include "programs/reproduce/variant.h"
+#include "programs/reproduce/cells.h"
+#include "programs/reproduce/words.h"
 
 namespace crais {
-
-using Measures = std::map<std::string, double>;
 
 /// What a row compares its variant with.
 struct Comparison {

@@ -17,7 +17,6 @@
 #include "programs/eval_loglik/images.h"
 #include "programs/eval_loglik/settings.h"
 #include "programs/plane.h"
-#include "programs/reproduce/variant.h"
 #include "targets/decoder_posterior.h"
 #include "util/digest.h"
 
