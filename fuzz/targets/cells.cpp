@@ -37,7 +37,8 @@ void read(std::string_view input) {
   }
   if (tasks.empty()) return;
   try {
-    result_of(run_tasks(options, "cells", tasks));
+    const VariantResult result = result_of(run_tasks(options, "cells", tasks));
+    for (const auto& [name, values] : result.values) result.column(name);
   } catch (const json::exception&) {  // which reproduce says in a line
     throw data_error("a cell");
   }

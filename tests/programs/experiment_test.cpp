@@ -152,7 +152,7 @@ TEST_F(Experiments, RefuseDamagedCells) {
   result("u10", 2, flags);
   const std::filesystem::path path = std::filesystem::directory_iterator(options_.cells)->path();
   json cell = read_json(path);
-  cell["result"]["columns"]["ess"][0] = 0.125;
+  cell["result"]["ess"][0] = 0.125;
   write_file_atomic(path, cell.dump());
   expect_error(ErrorKind::kData, {path.filename().string(), "is damaged", "delete it"},
                [&] { result("u10", 2, flags); });
@@ -182,15 +182,15 @@ TEST_F(Experiments, LetMethodsLearnAndCountIt) {
   const VariantResult learned =
       result("laplace:2", 2, "--method mcd:3,iterations=2,hidden=4,batch=4 --chains 8");
   ASSERT_EQ(learned.failed, "");
-  EXPECT_EQ(learned.means.at("estimating"), 8 * 4);
-  EXPECT_GT(learned.means.at("tuning"), 2 * 4 * 4);
-  EXPECT_GT(learned.means.at("training_seconds"), 0);
+  EXPECT_EQ(learned.mean("estimating"), 8 * 4);
+  EXPECT_GT(learned.mean("tuning"), 2 * 4 * 4);
+  EXPECT_GT(learned.mean("training_seconds"), 0);
 }
 
 TEST_F(Experiments, TellOfThePilotsDivergence) {
   const VariantResult found =
       result("normal:2,mean=1,sd=0.5", 2, "--steps 20 --chains 200 --per-problem");
-  const std::vector<double>& divergence = found.traces[0].divergence;
+  const std::vector<double> divergence = to_column(found.first("divergence"));
   ASSERT_EQ(divergence.size(), 21u);
   EXPECT_NEAR(divergence[0], 2 * (std::log(0.5) + 0.5 * 2 / 0.25 - 0.5), 1.5);
   EXPECT_NEAR(divergence[20], 0, 1e-12);
@@ -237,9 +237,9 @@ TEST(Choice, ChoosesOnTheFirstSeedsAndTheOracleOnTheOthers) {
 VariantResult given(const std::vector<double>& values, int64_t rows) {
   VariantResult result;
   const at::Tensor value = seeds(values).view({rows, -1});
-  result.columns = {{"log_normalizer", value},
-                    {"std_error", at::full_like(value, 0.5)},
-                    {"flags", at::zeros_like(value)}};
+  result.values = {{"log_normalizer", value.unbind()},
+                   {"std_error", at::full_like(value, 0.5).unbind()},
+                   {"flags", at::zeros_like(value).unbind()}};
   return result;
 }
 

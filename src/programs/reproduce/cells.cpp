@@ -36,38 +36,10 @@ json stored_result(const std::filesystem::path& path, bool accept_other_version)
   return result;
 }
 
-std::vector<double> doubles(const json& list) {
-  std::vector<double> values;
-  for (const json& value : list) values.push_back(value.is_null() ? NAN : value.get<double>());
-  return values;
-}
-
-/// The rows, which are equally long.
-at::Tensor matrix(const std::vector<json>& rows) {
-  std::vector<at::Tensor> tensors;
-  for (const json& row : rows) {
-    tensors.push_back(at::tensor(doubles(row), at::kDouble));
-    if (tensors.back().numel() != tensors.front().numel())
-      throw data_error("a cell has another number of values than others");
-  }
-  return at::stack(tensors);
-}
-
-/// Adds the average number of transitions of the plans, and the temperatures of the first plan.
-void add_plans(const std::vector<Plan>& plans, json& cell) {
-  std::vector<double> counts;
-  for (const Plan& plan : plans) add_transitions(plan, counts);
-  double sum = 0;
-  for (const double count : counts) sum += count;
-  cell["means"]["transitions"] = counts.empty() ? 0.0 : sum / static_cast<double>(counts.size());
-  cell["betas"] = cell["divergence"] = json::array();
-  if (plans.empty()) return;
-  const at::Tensor betas = plans.front().betas.select(1, 0);
-  for (int64_t i = 0; i <= static_cast<int64_t>(counts.front()); ++i) {
-    cell["betas"].push_back(betas[i].item<double>());
-    if (plans.front().divergence.defined())
-      cell["divergence"].push_back(json_number(plans.front().divergence[i][0].item<double>()));
-  }
+json json_numbers(const std::vector<double>& values) {
+  json list = json::array();
+  for (const double value : values) list.push_back(json_number(value));
+  return list;
 }
 
 /// The cell of a run's first method.
@@ -77,18 +49,29 @@ json cell_of(const RunResults& results) {
   const auto learned = results.state.learned.find(table.method);
   const bool has_learned = learned != results.state.learned.end();
   json cell;
-  for (const auto& [name, repeats] : table.columns)
-    for (const double value : repeats.front()) cell["columns"][name].push_back(json_number(value));
-  cell["columns"]["flags"] = table.flags.front();
-  cell["means"] = {{"base", summary.base_evaluations},
-                   {"tuning", summary.tuning_evaluations},
-                   {"estimating", summary.evaluations},
-                   {"training_seconds", has_learned ? learned->second.seconds : 0.0}};
+  for (const auto& [name, repeats] : table.columns) cell[name] = json_numbers(repeats.front());
+  cell["flags"] = table.flags.front();
+  cell["base"] = json_numbers({summary.base_evaluations});
+  cell["tuning"] = json_numbers({summary.tuning_evaluations});
+  cell["estimating"] = json_numbers({summary.evaluations});
+  cell["training_seconds"] = json_numbers({has_learned ? learned->second.seconds : 0.0});
   std::vector<Plan> plans;
   if (results.state.plan) plans.push_back(*results.state.plan);
   for (const auto& [chunk, result] : results.chunks)
     if (result.plan) plans.push_back(*result.plan);
-  add_plans(plans, cell);
+  std::vector<double> counts;
+  for (const Plan& plan : plans) add_transitions(plan, counts);
+  double sum = 0;
+  for (const double count : counts) sum += count;
+  cell["transitions"] =
+      json_numbers({counts.empty() ? 0.0 : sum / static_cast<double>(counts.size())});
+  if (plans.empty()) return cell;
+  const auto of_first = [&](const at::Tensor& all) {  // problem
+    const auto places = static_cast<int64_t>(counts.front()) + 1;
+    return json_numbers(to_column(all.defined() ? all.select(1, 0).slice(0, 0, places) : all));
+  };
+  cell["betas"] = of_first(plans.front().betas);
+  cell["divergence"] = of_first(plans.front().divergence);
   return cell;
 }
 
@@ -160,28 +143,35 @@ VariantResult result_of(const std::vector<json>& cells) {
       r.unfinished = cell.value("unfinished", false);
     }
   if (!r.failed.empty()) return r;
-  const json& first = cells.front();
-  for (const auto& [name, values] : first.at("columns").items()) {
-    std::vector<json> rows;
-    for (const json& cell : cells) rows.push_back(cell.at("columns").at(name));
-    r.columns[name] = matrix(rows);
-  }
-  for (const auto& [name, value] : first.at("means").items()) {
-    double sum = 0;
-    for (const json& cell : cells) sum += cell.at("means").at(name).get<double>();
-    r.means[name] = sum / static_cast<double>(cells.size());
-  }
   for (const json& cell : cells)
-    r.traces.push_back({doubles(cell.at("betas")), doubles(cell.at("divergence"))});
-  r.x = doubles(first.value("x", json()));
-  r.y = doubles(first.value("y", json()));
-  if (first.contains("masses")) r.masses = matrix(first.at("masses").get<std::vector<json>>());
+    for (const auto& [name, list] : cell.items()) {
+      std::vector<double> values;
+      for (const json& value : list) values.push_back(value.is_null() ? NAN : value.get<double>());
+      r.values[name].push_back(at::tensor(values, at::kDouble));
+    }
   return r;
 }
 
 at::Tensor VariantResult::column(const std::string& name) const {
-  const auto found = columns.find(name);
-  return found == columns.end() ? at::full({1, 1}, NAN, at::kDouble) : found->second;
+  const auto found = values.find(name);
+  if (found == values.end()) return at::full({1, 1}, NAN, at::kDouble);
+  for (const at::Tensor& row : found->second)
+    if (row.numel() != first("log_normalizer").numel())
+      throw data_error("a cell has another number of values in '" + name + "'");
+  return at::stack(found->second);
+}
+
+double VariantResult::mean(const std::string& name) const {
+  const auto found = values.find(name);
+  if (found == values.end()) return NAN;
+  double sum = 0;
+  for (const at::Tensor& value : found->second) sum += value.item<double>();
+  return sum / static_cast<double>(found->second.size());
+}
+
+at::Tensor VariantResult::first(const std::string& name) const {
+  const auto found = values.find(name);
+  return found == values.end() ? at::empty({0}, at::kDouble) : found->second.front();
 }
 
 }  // namespace crais

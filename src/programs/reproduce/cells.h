@@ -3,7 +3,6 @@
 
 #include <ATen/ATen.h>
 
-#include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -52,32 +51,22 @@ nlohmann::json estimate_cell(
     const EstimateOptions& options, const ProblemSource& problems,
     const std::function<void(const RunResults&, nlohmann::json&)>& add = {});
 
-/// A plan from beta = 0 to 1, with its pilot's estimates of the divergence (empty without a pilot).
-struct Trace {
-  std::vector<double> betas, divergence;
-};
-
-/// The results of one variant (flags of eval-loglik or estimate-logz): rows are seeds, columns
-/// problems. Empty if it has failed.
+/// The results of one variant (flags of eval-loglik or estimate-logz). Empty if it has failed.
 struct VariantResult {
-  std::map<std::string, at::Tensor> columns;  // [S,N] by name: see ChunkRun::columns, and `flags`
-  // Over seeds: evaluations of a problem, transitions of a plan, what learning took on one thread.
-  std::map<std::string, double> means = {{"base", NAN},
-                                         {"tuning", NAN},
-                                         {"estimating", NAN},
-                                         {"transitions", NAN},
-                                         {"training_seconds", 0}};
-  std::vector<Trace> traces;  // of the first plan of each seed
-  at::Tensor masses;          // [R,M] of the modes in each run, if it was asked for
-  std::vector<double> x, y;   // particles, if they were asked for
-  std::string failed;         // the reason of a failure; else ""
-  bool unfinished = false;    // failed because its plan has more than --max-steps steps
+  /// By name, for each seed:
+  /// - of each problem: ChunkRun::columns, and `flags`;
+  /// - one number: evaluations of a problem (`base`, `tuning`, `estimating`), `transitions` of a
+  ///   plan, `training_seconds` on one thread;
+  /// - the first plan: `betas`, and the pilot's estimates of the `divergence` (none without a pilot);
+  /// - what add_cloud adds (subject.cpp).
+  std::map<std::string, std::vector<at::Tensor>> values;
+  std::string failed;       // the reason of a failure; else ""
+  bool unfinished = false;  // failed because its plan has more than --max-steps steps
 
-  /// NaN [1,1] if there is none.
-  at::Tensor column(const std::string& name) const;
-  double evaluations() const {
-    return means.at("base") + means.at("tuning") + means.at("estimating");
-  }
+  at::Tensor column(const std::string& name) const;  // [S,N]; NaN [1,1] if there is none
+  double mean(const std::string& name) const;        // of one number a seed; NaN if there is none
+  at::Tensor first(const std::string& name) const;   // of the first seed; [0] if there is none
+  double evaluations() const { return mean("base") + mean("tuning") + mean("estimating"); }
 };
 
 /// The results of the seeds of one variant, from their cells.

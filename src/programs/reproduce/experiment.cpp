@@ -49,12 +49,13 @@ std::vector<json> entries_of(const json& list) {
 
 /// Refuses keys that neither the program nor a text of the experiment uses.
 void check_keys(const json& content, const std::string& where) {
-  std::set<std::string> used = {
-      "summary",    "about",  "set",       "lists",   "tables",   "columns",  "stem",     "title",
-      "each",       "axes",   "groups",    "folded",  "plans",    "full",     "quick",    "if",
-      "unless",     "target", "problems",  "images",  "side",     "hidden",   "points",   "flags",
-      "also",       "match",  "steps",     "repeats", "settings", "setting",  "choosing", "truth",
-      "first_seed", "upper",  "reference", "chains",  "seeds",    "particles"};
+  static const std::set<std::string> kKnown = {
+      "summary", "about",     "set",      "lists",     "tables",    "columns", "stem",     "title",
+      "each",    "axes",      "groups",   "folded",    "plans",     "full",    "quick",    "if",
+      "unless",  "target",    "problems", "images",    "side",      "hidden",  "points",   "flags",
+      "also",    "match",     "steps",    "repeats",   "settings",  "setting", "choosing", "truth",
+      "upper",   "reference", "chains",   "particles", "first_seed"};
+  std::set<std::string> used;
   const json leaves = content.flatten();
   for (const json& leaf : leaves)
     if (leaf.is_string()) {
@@ -64,10 +65,18 @@ void check_keys(const json& content, const std::string& where) {
       const std::vector<std::string> parts = split(words, ' ');
       used.insert(parts.begin(), parts.end());
     }
-  for (const auto& [pointer, leaf] : leaves.items())
-    for (const std::string& key : split(pointer, '/'))
-      if (used.count(key) == 0 && key.find_first_not_of("0123456789") != std::string::npos)
-        throw data_error(where + ": nothing uses '" + key + "' of " + pointer);
+  for (const auto& [pointer, leaf] : leaves.items()) {
+    bool is_list = false;
+    for (const std::string& key : split(pointer, '/')) {
+      const bool is_index = key.find_first_not_of("0123456789") == std::string::npos;
+      if (!is_index && kKnown.count(key) == 0) {
+        if (used.count(key) == 0)
+          throw data_error(where + ": nothing uses '" + key + "' of " + pointer);
+        if (!is_list) break;  // a value: what it holds is its own affair
+      }
+      is_list = key == "lists";
+    }
+  }
 }
 
 /// A row before it is computed, and then its results.
@@ -131,14 +140,13 @@ Measures measures_of_row(const Planned& row, const VariantResult* first) {
   for (const auto& [name, result] : row.also)
     for (const auto& [measure, value] : measures_of(result, with))
       measures[name + "." + measure] = value;
-  double search = static_cast<double>(row.trials) * best.means.at("tuning");
+  double search = static_cast<double>(row.trials) * best.mean("tuning");
   for (const VariantResult& result : row.results)
     if (result.failed.empty()) search += result.evaluations();
   measures["search"] = search;
   // Pilots have at most 256 chains, so they cost less than their count suggests.
   const auto pilots = static_cast<double>(std::min<int64_t>(integer(row.values, "chains", 1), 256));
-  measures["comput"] =
-      best.means.at("transitions") + std::max(0.0, best.means.at("tuning") / pilots - 1);
+  measures["comput"] = best.mean("transitions") + std::max(0.0, best.mean("tuning") / pilots - 1);
   measures["oracle_bias"] = NAN;
   if (row.choice.oracle != Choice::kNone) {
     const at::Tensor values = row.results[row.choice.oracle].column("log_normalizer").flatten();
@@ -183,8 +191,8 @@ class Runner {
   void plan(Planned& row);
   void compute(std::vector<Planned>& rows, const std::string& label) const;
   void match(Planned& row) const;
-  void add_plan(const Trace& trace, const std::vector<Column>& columns,
-                const std::vector<Cell>& shown, bool of_betas);
+  void add_plan(const at::Tensor& plan, const std::vector<Column>& columns,
+                const std::vector<Cell>& shown);
   void add_particles(const Planned& row, bool is_first);
 
   const ExperimentOptions& options_;
@@ -235,7 +243,7 @@ void Runner::match(Planned& row) const {
         std::vector<double> counts;
         for (auto first = cells.begin(); first != cells.end(); first += repeats) {
           const VariantResult result = result_of({first, first + repeats});
-          counts.push_back(result.unfinished ? INFINITY : result.means.at("transitions"));
+          counts.push_back(result.unfinished ? INFINITY : result.mean("transitions"));
         }
         return counts;
       });
@@ -320,8 +328,9 @@ void Runner::compute(std::vector<Planned>& rows, const std::string& label) const
 }
 
 /// A plan under the names of its row.
-void Runner::add_plan(const Trace& trace, const std::vector<Column>& columns,
-                      const std::vector<Cell>& shown, bool of_betas) {
+void Runner::add_plan(const at::Tensor& plan, const std::vector<Column>& columns,
+                      const std::vector<Cell>& shown) {
+  if (plan.numel() == 0) return;
   plan_headers_.clear();
   std::vector<Cell>& cells = plans_.emplace_back();
   for (size_t i = 0; i < columns.size(); ++i)
@@ -329,7 +338,7 @@ void Runner::add_plan(const Trace& trace, const std::vector<Column>& columns,
       plan_headers_.push_back(columns[i].header);
       cells.push_back(shown[i]);
     }
-  const std::vector<double> along = along_plan(of_betas ? trace.betas : trace.divergence);
+  const std::vector<double> along = along_plan(plan);
   for (size_t part = 0; part < along.size(); ++part) {
     plan_headers_.push_back(
         fixed(static_cast<double>(part) / static_cast<double>(along.size() - 1), 2));
@@ -338,15 +347,15 @@ void Runner::add_plan(const Trace& trace, const std::vector<Column>& columns,
 }
 
 void Runner::add_particles(const Planned& row, bool is_first) {
-  const auto add = [&](const std::string& sampler, const std::vector<double>& x,
-                       const std::vector<double>& y) {
-    for (size_t i = 0; i < x.size(); ++i)
-      particles_.push_back(
-          {text(row.values, "{target}"), sampler, significant(x[i], 4), significant(y[i], 4)});
+  const auto add = [&](const std::string& sampler, const at::Tensor& x, const at::Tensor& y) {
+    for (int64_t i = 0; i < x.numel(); ++i)
+      particles_.push_back({text(row.values, "{target}"), sampler,
+                            significant(x[i].item<double>(), 4),
+                            significant(y[i].item<double>(), 4)});
   };
   if (const at::Tensor& exact = row.subject->draws; is_first && exact.defined())
-    add("exact draws", to_column(exact.select(-1, 0)), to_column(exact.select(-1, 1)));
-  add(text(row.values, "{sampler}"), row.best().x, row.best().y);
+    add("exact draws", exact.select(-1, 0), exact.select(-1, 1));
+  add(text(row.values, "{sampler}"), row.best().first("x"), row.best().first("y"));
 }
 
 void Runner::run_table(const json& table, const json& values) {
@@ -375,8 +384,8 @@ void Runner::run_table(const json& table, const json& values) {
     const Planned& row = rows[i];
     shown.push_back(cells_of(columns, row, measures_of_row(row, &rows[row.first].best())));
     if (row.values.contains("particles")) add_particles(row, row.first == i);
-    if (table.contains("plans") && !row.best().traces.empty())
-      add_plan(row.best().traces[0], columns, shown.back(), table.at("plans") == "betas");
+    if (table.contains("plans"))
+      add_plan(row.best().first(table.at("plans")), columns, shown.back());
   }
   page_.table(stem, title, headers, shown, table.value("folded", false));
 }
