@@ -79,91 +79,6 @@ void check_keys(const json& content, const std::string& where) {
   }
 }
 
-/// A row before it is computed, and then its results.
-struct Planned {
-  json values;
-  size_t first;  // the row that it is compared with
-  std::shared_ptr<const Subject> subject = std::make_shared<const Subject>();
-  std::vector<json> family = {};  // its values for each setting
-  int64_t trials = 0;             // in the search for a setting
-  std::vector<VariantResult> results = {}, references = {};
-  std::map<std::string, VariantResult> also = {};
-  Choice choice = {};
-
-  const VariantResult& best() const {
-    static const VariantResult kEmpty;
-    return choice.chosen == Choice::kNone ? kEmpty : results[choice.chosen];
-  }
-  /// What its errors are of; undefined if nothing tells it. References are long runs; of several,
-  /// each image's values are averaged by precision.
-  at::Tensor truth() const {
-    if (values.contains("truth")) return at::tensor(number(values, "truth"), at::kDouble);
-    if (references.empty()) return subject->truth;
-    if (!subject->has_images) return references[0].column("log_normalizer").mean();
-    if (references.size() == 1) return references[0].column("log_normalizer")[0];
-    at::Tensor sum = at::zeros({1}, at::kDouble), weights = sum;
-    for (const VariantResult& run : references) {
-      const at::Tensor weight = run.column("std_error")[0].square().reciprocal();
-      sum = sum + weight * run.column("log_normalizer")[0];
-      weights = weights + weight;
-    }
-    return sum / weights;
-  }
-};
-
-std::vector<Cell> cells_of(const std::vector<Column>& columns, const Planned& row,
-                           const Measures& measures) {
-  const size_t chosen = row.choice.chosen;
-  json values = row.family[chosen == Choice::kNone ? 0 : chosen];
-  const auto setting = [&](size_t place) {
-    return std::max(place, chosen) == Choice::kNone ? json("none")
-                                                    : row.family[place].at("setting");
-  };
-  values.update({{"chosen", setting(chosen)}, {"oracle", setting(row.choice.oracle)}});
-  std::vector<Cell> cells;
-  for (const Column& column : columns) cells.push_back(column.cell(values, row.best(), measures));
-  return cells;
-}
-
-Measures measures_of_row(const Planned& row, const VariantResult* first) {
-  Comparison with{.truth = row.truth(),
-                  .has_images = row.subject->has_images,
-                  .choosing = integer(row.values, "choosing", 0),
-                  .upper = row.values.contains("upper"),
-                  .masses = row.subject->masses,
-                  .first = first};
-  const VariantResult& best = row.best();
-  Measures measures = measures_of(best, with);
-  if (with.choosing > 0 && !is_fair(measures["transitions"], integer(row.values, "steps", 0)))
-    measures["t"] = NAN;
-  with.first = nullptr;
-  for (const auto& [name, result] : row.also)
-    for (const auto& [measure, value] : measures_of(result, with))
-      measures[name + "." + measure] = value;
-  double search = static_cast<double>(row.trials) * best.mean("tuning");
-  for (const VariantResult& result : row.results)
-    if (result.failed.empty()) search += result.evaluations();
-  measures["search"] = search;
-  // Pilots have at most 256 chains, so they cost less than their count suggests.
-  const auto pilots = static_cast<double>(std::min<int64_t>(integer(row.values, "chains", 1), 256));
-  measures["comput"] = best.mean("transitions") + std::max(0.0, best.mean("tuning") / pilots - 1);
-  measures["oracle_bias"] = NAN;
-  if (row.choice.oracle != Choice::kNone) {
-    const at::Tensor values = row.results[row.choice.oracle].column("log_normalizer").flatten();
-    measures["oracle_bias"] =
-        values.slice(0, with.choosing).mean().item<double>() - measures["truth"];
-  }
-  return measures;
-}
-
-std::vector<Task> tasks_of(const Planned& row, const std::string& flags, bool for_plans = false) {
-  std::vector<Task> tasks;
-  const int64_t first = integer(row.values, "first_seed", 0);
-  for (int64_t s = first; s < first + integer(row.values, "repeats", 1); ++s)
-    tasks.push_back(row.subject->task(flags, static_cast<uint64_t>(s), for_plans));
-  return tasks;
-}
-
 /// The text of a value, with the setting in the place of @.
 std::string with_setting(const json& values, const std::string& name) {
   std::string flags = text(values, "{" + name + "}");
@@ -172,9 +87,140 @@ std::string with_setting(const json& values, const std::string& name) {
   return flags;
 }
 
-/// The flags of other results by name.
-std::map<std::string, std::string> also_of(const json& values) {
-  return values.value("also", std::map<std::string, std::string>());
+struct Planned {  // a row
+  json values;
+  size_t first;  // the row that it is compared with
+  std::shared_ptr<const Subject> subject = {};
+  int64_t trials = 0;  // in the search for a setting
+
+  /// The tasks of flags, for the seeds from `first` on. None without a subject.
+  std::vector<Task> tasks(const std::string& flags, int64_t first_seed, int64_t repeats,
+                          bool for_plans = false) const {
+    std::vector<Task> tasks;
+    for (int64_t s = first_seed; subject && s < first_seed + repeats; ++s)
+      tasks.push_back(subject->task(flags, static_cast<uint64_t>(s), for_plans));
+    return tasks;
+  }
+};
+
+/// What a row comes to.
+struct Outcome {
+  std::vector<json> family;            // its values for each setting
+  std::vector<VariantResult> results;  // of each setting
+  std::map<std::string, VariantResult> also;
+  at::Tensor truth;  // what its errors are of; undefined if nothing tells it
+  Choice choice;
+
+  const VariantResult& best() const {
+    static const VariantResult kEmpty;
+    return choice.chosen == Choice::kNone ? kEmpty : results[choice.chosen];
+  }
+};
+
+/// The truth that long runs tell: for a density a mean, for images the averages by precision.
+at::Tensor truth_of(const std::vector<VariantResult>& references, bool has_images) {
+  std::vector<at::Tensor> values, precisions;
+  for (const VariantResult& run : references) {
+    values.push_back(run.column("log_normalizer")[0]);
+    precisions.push_back(run.column("std_error")[0].square().reciprocal());
+  }
+  if (!has_images) return values.at(0).mean();
+  if (values.size() == 1) return values[0];
+  const at::Tensor weights = at::stack(precisions);
+  return (weights * at::stack(values)).sum(0) / weights.sum(0);
+}
+
+/// The outcome of a row whose tasks are done. With `wanted`, the tasks are added there, and results
+/// are empty.
+Outcome outcome_of(const Planned& row, const ExperimentOptions& options,
+                   std::vector<Task>* wanted) {
+  const json& values = row.values;
+  const auto result = [&](const std::string& flags, int64_t first_seed, int64_t repeats) {
+    std::vector<Task> tasks = row.tasks(flags, first_seed, repeats);
+    if (!wanted) return result_of(run_tasks(options, "", tasks));
+    std::move(tasks.begin(), tasks.end(), std::back_inserter(*wanted));
+    return VariantResult();
+  };
+  const int64_t first_seed = integer(values, "first_seed", 0);
+  const int64_t repeats = integer(values, "repeats", 1);
+  Outcome found;
+  for (const json& setting : entries_of(values.value("settings", json::array({json::object()})))) {
+    json& one = found.family.emplace_back(values);
+    one.update(setting.is_object() ? setting : json{{"setting", setting}});
+    one["setting"] = text(one, "{setting}");
+    found.results.push_back(result(with_setting(one, values.contains("flags") ? "flags" : "match"),
+                                   first_seed, repeats));
+  }
+  for (const auto& [name, flags] : values.value("also", std::map<std::string, std::string>()))
+    found.also[name] = result(text(values, flags), first_seed, repeats);
+  if (row.subject) found.truth = row.subject->truth;
+  if (values.contains("truth")) {
+    found.truth = at::tensor(number(values, "truth"), at::kDouble);
+  } else if (!found.truth.defined() && values.contains("reference")) {
+    const json& given = values.at("reference");
+    std::vector<VariantResult> references;
+    for (const json& flags : given.is_array() ? given : json::array({given}))
+      references.push_back(result(text(values, flags), 1000, 1));
+    found.truth = truth_of(references, row.subject && row.subject->has_images);
+  }
+  found.choice.chosen = 0;
+  if (const int64_t choosing = integer(values, "choosing", 0); choosing > 0) {
+    std::vector<at::Tensor> estimates;
+    for (const VariantResult& one : found.results)
+      estimates.push_back(one.column("log_normalizer")[0]);
+    found.choice =
+        choose(estimates, choosing, found.truth.defined() ? found.truth.item<double>() : NAN);
+  } else {
+    while (found.choice.chosen + 1 < found.results.size() && !found.best().failed.empty())
+      ++found.choice.chosen;
+  }
+  return found;
+}
+
+/// The measures of a row, and of its results beside `first`.
+Measures measures_of_row(const Planned& row, const Outcome& found, const VariantResult& first) {
+  Comparison with{.truth = found.truth,
+                  .has_images = row.subject && row.subject->has_images,
+                  .choosing = integer(row.values, "choosing", 0),
+                  .upper = row.values.contains("upper"),
+                  .masses = row.subject ? row.subject->masses : at::Tensor(),
+                  .first = &first};
+  const VariantResult& best = found.best();
+  Measures measures = measures_of(best, with);
+  if (with.choosing > 0 && !is_fair(measures["transitions"], integer(row.values, "steps", 0)))
+    measures["t"] = NAN;
+  with.first = nullptr;
+  for (const auto& [name, result] : found.also)
+    for (const auto& [measure, value] : measures_of(result, with))
+      measures[name + "." + measure] = value;
+  double search = static_cast<double>(row.trials) * best.mean("tuning");
+  for (const VariantResult& result : found.results)
+    if (result.failed.empty()) search += result.evaluations();
+  measures["search"] = search;
+  // Pilots have at most 256 chains, so they cost less than their count suggests.
+  const auto pilots = static_cast<double>(std::min<int64_t>(integer(row.values, "chains", 1), 256));
+  measures["comput"] = best.mean("transitions") + std::max(0.0, best.mean("tuning") / pilots - 1);
+  measures["oracle_bias"] = NAN;
+  if (found.choice.oracle != Choice::kNone) {
+    const at::Tensor values = found.results[found.choice.oracle].column("log_normalizer").flatten();
+    measures["oracle_bias"] =
+        values.slice(0, with.choosing).mean().item<double>() - measures["truth"];
+  }
+  return measures;
+}
+
+std::vector<Cell> cells_of(const std::vector<Column>& columns, const Outcome& found,
+                           const Measures& measures) {
+  const size_t chosen = found.choice.chosen;
+  json values = found.family[chosen == Choice::kNone ? 0 : chosen];
+  const auto setting = [&](size_t place) {
+    return std::max(place, chosen) == Choice::kNone ? json("none")
+                                                    : found.family[place].at("setting");
+  };
+  values.update({{"chosen", setting(chosen)}, {"oracle", setting(found.choice.oracle)}});
+  std::vector<Cell> cells;
+  for (const Column& column : columns) cells.push_back(column.cell(values, found.best(), measures));
+  return cells;
 }
 
 class Runner {
@@ -188,12 +234,11 @@ class Runner {
   void expand(const json& values, const json& axes, size_t depth, std::vector<Planned>& rows,
               size_t first) const;
   void run_table(const json& table, const json& values);
-  void plan(Planned& row);
-  void compute(std::vector<Planned>& rows, const std::string& label) const;
+  std::shared_ptr<const Subject> subject_of(const json& values);
   void match(Planned& row) const;
   void add_plan(const at::Tensor& plan, const std::vector<Column>& columns,
                 const std::vector<Cell>& shown);
-  void add_particles(const Planned& row, bool is_first);
+  void add_particles(const Planned& row, const VariantResult& result, bool is_first);
 
   const ExperimentOptions& options_;
   const json& content_;
@@ -208,6 +253,7 @@ void Runner::expand(const json& values, const json& axes, size_t depth, std::vec
                     size_t first) const {
   if (depth == axes.size()) {
     rows.push_back({values, first});
+    rows.back().values.emplace("setting", "-");
     return;
   }
   const std::string name = axes.at(depth);
@@ -233,9 +279,11 @@ void Runner::match(Planned& row) const {
         std::vector<Task> tasks;
         for (const std::string& setting : settings) {
           row.values["setting"] = setting;
-          for (Task& task : tasks_of(row, pilot_flags(with_setting(row.values, "match"), steps),
-                                     /*for_plans=*/true))
-            tasks.push_back(std::move(task));
+          std::vector<Task> more =
+              row.tasks(pilot_flags(with_setting(row.values, "match"), steps),
+                        integer(row.values, "first_seed", 0), integer(row.values, "repeats", 1),
+                        /*for_plans=*/true);
+          std::move(more.begin(), more.end(), std::back_inserter(tasks));
         }
         const std::vector<json> cells =
             run_tasks(options_, "plans of " + std::to_string(steps), tasks);
@@ -251,9 +299,7 @@ void Runner::match(Planned& row) const {
   row.trials = found.trials;
 }
 
-/// Finds the subject of the row and the values of all its settings.
-void Runner::plan(Planned& row) {
-  json& values = row.values;
+std::shared_ptr<const Subject> Runner::subject_of(const json& values) {
   const auto count = [&](const char* name) { return integer(values, name, 0); };
   std::string name;
   for (const char* part : {"target", "problems", "images", "side", "hidden"})
@@ -269,62 +315,7 @@ void Runner::plan(Planned& row) {
             : vae_subject(options_,
                           small_vae(count("side"), values.at("hidden").get<std::vector<int64_t>>()),
                           count("images"), count("points")));
-  row.subject = subject;
-  if (values.contains("match")) match(row);
-  if (!values.contains("setting")) values["setting"] = "-";
-  if (!values.contains("flags")) values["flags"] = "{match}";
-  row.family.clear();
-  for (const json& setting : entries_of(values.value("settings", json::array({json::object()})))) {
-    json one = values;
-    one.update(setting.is_object() ? setting : json{{"setting", setting}});
-    one["setting"] = text(one, "{setting}");
-    row.family.push_back(one);
-  }
-}
-
-/// Runs the tasks of all rows, and chooses between settings.
-void Runner::compute(std::vector<Planned>& rows, const std::string& label) const {
-  std::vector<Task> tasks;
-  std::vector<std::pair<int64_t, VariantResult*>> wanted;  // number of tasks, where they go
-  const auto want = [&](const Planned& row, const std::string& flags, VariantResult& result) {
-    std::vector<Task> more = tasks_of(row, flags);
-    wanted.emplace_back(static_cast<int64_t>(more.size()), &result);
-    std::move(more.begin(), more.end(), std::back_inserter(tasks));
-  };
-  for (Planned& row : rows) {
-    row.results.resize(row.family.size());
-    for (size_t i = 0; i < row.family.size(); ++i)
-      want(row, with_setting(row.family[i], "flags"), row.results[i]);
-    for (const auto& [name, flags] : also_of(row.values))
-      want(row, text(row.values, flags), row.also[name]);
-    if (row.subject->truth.defined() || !row.values.contains("reference")) continue;
-    Planned once = row;
-    once.values.update({{"first_seed", 1000}, {"repeats", 1}});
-    const json& given = row.values.at("reference");
-    const json references = given.is_array() ? given : json::array({given});
-    row.references.resize(references.size());
-    for (size_t i = 0; i < references.size(); ++i)
-      want(once, text(row.values, references[i]), row.references[i]);
-  }
-  const std::vector<json> cells = run_tasks(options_, label, tasks);
-  auto first = cells.begin();
-  for (const auto& [count, result] : wanted) {
-    *result = result_of({first, first + count});
-    first += count;
-  }
-  for (Planned& row : rows) {
-    row.choice.chosen = 0;
-    if (const int64_t choosing = integer(row.values, "choosing", 0); choosing > 0) {
-      std::vector<at::Tensor> values;
-      for (const VariantResult& result : row.results)
-        values.push_back(result.column("log_normalizer")[0]);
-      const at::Tensor truth = row.truth();
-      row.choice = choose(values, choosing, truth.defined() ? truth.item<double>() : NAN);
-    } else {
-      while (row.choice.chosen + 1 < row.results.size() && !row.best().failed.empty())
-        ++row.choice.chosen;
-    }
-  }
+  return subject;
 }
 
 /// A plan under the names of its row.
@@ -346,7 +337,7 @@ void Runner::add_plan(const at::Tensor& plan, const std::vector<Column>& columns
   }
 }
 
-void Runner::add_particles(const Planned& row, bool is_first) {
+void Runner::add_particles(const Planned& row, const VariantResult& result, bool is_first) {
   const auto add = [&](const std::string& sampler, const at::Tensor& x, const at::Tensor& y) {
     for (int64_t i = 0; i < x.numel(); ++i)
       particles_.push_back({text(row.values, "{target}"), sampler,
@@ -355,7 +346,7 @@ void Runner::add_particles(const Planned& row, bool is_first) {
   };
   if (const at::Tensor& exact = row.subject->draws; is_first && exact.defined())
     add("exact draws", exact.select(-1, 0), exact.select(-1, 1));
-  add(text(row.values, "{sampler}"), row.best().first("x"), row.best().first("y"));
+  add(text(row.values, "{sampler}"), result.first("x"), result.first("y"));
 }
 
 void Runner::run_table(const json& table, const json& values) {
@@ -370,22 +361,27 @@ void Runner::run_table(const json& table, const json& values) {
   std::vector<std::string> headers;
   for (const json& column : (table.contains("columns") ? table : content_).at("columns"))
     headers.push_back(columns.emplace_back(column.get<std::string>()).header);
-  for (const Planned& row : rows) {  // columns are tried on nothing, before hours are spent
-    Planned trial = row;
-    trial.values["setting"] = "-";
-    trial.family = {trial.values};
-    for (const auto& [name, flags] : also_of(row.values)) trial.also[name] = {};
-    cells_of(columns, trial, measures_of_row(trial, nullptr));
+  std::vector<Task> tasks;
+  for (const Planned& row : rows) {  // words are tried on nothing, before hours are spent
+    const Outcome nothing = outcome_of(row, options_, &tasks);
+    cells_of(columns, nothing, measures_of_row(row, nothing, nothing.best()));
   }
-  for (Planned& row : rows) plan(row);
-  compute(rows, stem);
+  for (Planned& row : rows) {
+    row.subject = subject_of(row.values);
+    if (row.values.contains("match")) match(row);
+    outcome_of(row, options_, &tasks);
+  }
+  run_tasks(options_, stem, tasks);
+  std::vector<Outcome> found;
   std::vector<std::vector<Cell>> shown;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const Planned& row = rows[i];
-    shown.push_back(cells_of(columns, row, measures_of_row(row, &rows[row.first].best())));
-    if (row.values.contains("particles")) add_particles(row, row.first == i);
+  for (const Planned& row : rows) {
+    const Outcome& one = found.emplace_back(outcome_of(row, options_, nullptr));
+    const bool is_first = row.first + 1 == found.size();
+    const VariantResult& first = found[row.first].best();
+    shown.push_back(cells_of(columns, one, measures_of_row(row, one, first)));
+    if (row.values.contains("particles")) add_particles(row, one.best(), is_first);
     if (table.contains("plans"))
-      add_plan(row.best().first(table.at("plans")), columns, shown.back());
+      add_plan(one.best().first(table.at("plans")), columns, shown.back());
   }
   page_.table(stem, title, headers, shown, table.value("folded", false));
 }
