@@ -35,15 +35,19 @@ json resolved(const json& value, const ExperimentOptions& options) {
   return copy;
 }
 
-/// The entries of a list: objects, or an object of equally long arrays, null for no value.
-std::vector<json> entries_of(const json& list) {
-  if (list.is_array()) return list.get<std::vector<json>>();
+/// The entries of a list: objects, or single values of that name; or an object of equally long
+/// arrays, null for no value.
+std::vector<json> entries_of(const json& list, const std::string& name) {
   std::vector<json> entries;
-  for (const auto& [name, column] : list.items()) {
-    entries.resize(std::max(entries.size(), column.size()), json::object());
-    for (size_t i = 0; i < column.size(); ++i)
-      if (!column[i].is_null()) entries[i][name] = column[i];
-  }
+  if (list.is_array())
+    for (const json& entry : list)
+      entries.push_back(entry.is_object() ? entry : json{{name, entry}});
+  else
+    for (const auto& [key, column] : list.items()) {
+      entries.resize(std::max(entries.size(), column.size()), json::object());
+      for (size_t i = 0; i < column.size(); ++i)
+        if (!column[i].is_null()) entries[i][key] = column[i];
+    }
   return entries;
 }
 
@@ -144,9 +148,10 @@ Outcome outcome_of(const Planned& row, const ExperimentOptions& options,
   const int64_t first_seed = integer(values, "first_seed", 0);
   const int64_t repeats = integer(values, "repeats", 1);
   Outcome found;
-  for (const json& setting : entries_of(values.value("settings", json::array({json::object()})))) {
+  const json settings = values.value("settings", json::array({json::object()}));
+  for (const json& setting : entries_of(settings, "setting")) {
     json& one = found.family.emplace_back(values);
-    one.update(setting.is_object() ? setting : json{{"setting", setting}});
+    one.update(setting);
     one["setting"] = text(one, "{setting}");
     found.results.push_back(result(with_setting(one, values.contains("flags") ? "flags" : "match"),
                                    first_seed, repeats));
@@ -209,8 +214,7 @@ Measures measures_of_row(const Planned& row, const Outcome& found, const Variant
   return measures;
 }
 
-std::vector<Cell> cells_of(const std::vector<Column>& columns, const Outcome& found,
-                           const Measures& measures) {
+std::vector<Cell> cells_of(const json& columns, const Outcome& found, const Measures& measures) {
   const size_t chosen = found.choice.chosen;
   json values = found.family[chosen == Choice::kNone ? 0 : chosen];
   const auto setting = [&](size_t place) {
@@ -219,7 +223,8 @@ std::vector<Cell> cells_of(const std::vector<Column>& columns, const Outcome& fo
   };
   values.update({{"chosen", setting(chosen)}, {"oracle", setting(found.choice.oracle)}});
   std::vector<Cell> cells;
-  for (const Column& column : columns) cells.push_back(column.cell(values, found.best(), measures));
+  for (const json& column : columns)
+    cells.push_back(cell_of(column, values, found.best(), measures));
   return cells;
 }
 
@@ -236,15 +241,13 @@ class Runner {
   void run_table(const json& table, const json& values);
   std::shared_ptr<const Subject> subject_of(const json& values);
   void match(Planned& row) const;
-  void add_plan(const at::Tensor& plan, const std::vector<Column>& columns,
-                const std::vector<Cell>& shown);
+  void add_plan(const at::Tensor& plan, const std::vector<Cell>& shown);
   void add_particles(const Planned& row, const VariantResult& result, bool is_first);
 
   const ExperimentOptions& options_;
   const json& content_;
   Page& page_;
   std::map<std::string, std::shared_ptr<const Subject>> subjects_;
-  std::vector<std::string> plan_headers_;
   std::vector<std::vector<Cell>> plans_, particles_;
 };
 
@@ -261,7 +264,8 @@ void Runner::expand(const json& values, const json& axes, size_t depth, std::vec
   if (!values.contains(name) && !lists.contains(name))
     throw data_error("there is no list '" + name + "'");
   first = rows.size();
-  for (const json& entry : entries_of(values.contains(name) ? values.at(name) : lists.at(name))) {
+  for (const json& entry :
+       entries_of(values.contains(name) ? values.at(name) : lists.at(name), name)) {
     if (entry.contains("if") && !options_.full) continue;
     if (entry.contains("unless") && values.contains(entry.at("unless").get<std::string>()))
       continue;
@@ -318,31 +322,35 @@ std::shared_ptr<const Subject> Runner::subject_of(const json& values) {
   return subject;
 }
 
-/// A plan under the names of its row.
-void Runner::add_plan(const at::Tensor& plan, const std::vector<Column>& columns,
-                      const std::vector<Cell>& shown) {
-  if (plan.numel() == 0) return;
-  plan_headers_.clear();
+/// Adds the values of a plan [M + 1] at each fiftieth of its transitions, with the texts of its row.
+void Runner::add_plan(const at::Tensor& plan, const std::vector<Cell>& shown) {
+  constexpr int kParts = 50;
+  const std::vector<double> all = to_column(plan);
+  if (all.empty()) return;
   std::vector<Cell>& cells = plans_.emplace_back();
-  for (size_t i = 0; i < columns.size(); ++i)
-    if (!columns[i].is_number()) {
-      plan_headers_.push_back(columns[i].header);
-      cells.push_back(shown[i]);
-    }
-  const std::vector<double> along = along_plan(plan);
-  for (size_t part = 0; part < along.size(); ++part) {
-    plan_headers_.push_back(
-        fixed(static_cast<double>(part) / static_cast<double>(along.size() - 1), 2));
-    cells.emplace_back(significant(along[part], 6));
+  for (const Cell& cell : shown)
+    if (!cell.is_number) cells.push_back(cell);
+  for (int part = 0; part <= kParts; ++part) {
+    const double share = static_cast<double>(part) / kParts;
+    const double place = share * static_cast<double>(all.size() - 1);
+    const auto before = static_cast<size_t>(place);
+    const size_t after = std::min(before + 1, all.size() - 1);
+    const std::string value =
+        significant(std::lerp(all[before], all[after], place - std::floor(place)), 6);
+    cells.push_back({fixed(share, 2), value, value});
   }
 }
 
 void Runner::add_particles(const Planned& row, const VariantResult& result, bool is_first) {
   const auto add = [&](const std::string& sampler, const at::Tensor& x, const at::Tensor& y) {
-    for (int64_t i = 0; i < x.numel(); ++i)
-      particles_.push_back({text(row.values, "{target}"), sampler,
-                            significant(x[i].item<double>(), 4),
-                            significant(y[i].item<double>(), 4)});
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      std::vector<Cell>& cells = particles_.emplace_back();
+      for (const auto& [header, value] :
+           {std::pair("target", text(row.values, "{target}")), std::pair("sampler", sampler),
+            std::pair("x", significant(x[i].item<double>(), 4)),
+            std::pair("y", significant(y[i].item<double>(), 4))})
+        cells.push_back({header, value, value});
+    }
   };
   if (const at::Tensor& exact = row.subject->draws; is_first && exact.defined())
     add("exact draws", exact.select(-1, 0), exact.select(-1, 1));
@@ -357,10 +365,7 @@ void Runner::run_table(const json& table, const json& values) {
     own.update(group.value("set", json::object()));
     expand(own, group.value("axes", json::array()), 0, rows, rows.size());
   }
-  std::vector<Column> columns;
-  std::vector<std::string> headers;
-  for (const json& column : (table.contains("columns") ? table : content_).at("columns"))
-    headers.push_back(columns.emplace_back(column.get<std::string>()).header);
+  const json& columns = (table.contains("columns") ? table : content_).at("columns");
   std::vector<Task> tasks;
   for (const Planned& row : rows) {  // words are tried on nothing, before hours are spent
     const Outcome nothing = outcome_of(row, options_, &tasks);
@@ -380,10 +385,9 @@ void Runner::run_table(const json& table, const json& values) {
     const VariantResult& first = found[row.first].best();
     shown.push_back(cells_of(columns, one, measures_of_row(row, one, first)));
     if (row.values.contains("particles")) add_particles(row, one.best(), is_first);
-    if (table.contains("plans"))
-      add_plan(one.best().first(table.at("plans")), columns, shown.back());
+    if (table.contains("plans")) add_plan(one.best().first(table.at("plans")), shown.back());
   }
-  page_.table(stem, title, headers, shown, table.value("folded", false));
+  page_.table(stem, title, shown, table.value("folded", false));
 }
 
 void Runner::run(const std::string& file) {
@@ -405,9 +409,8 @@ void Runner::run(const std::string& file) {
     if (error.kind() == ErrorKind::kData) throw data_error(where + error.what());
     throw;
   }
-  page_.table("plans", "First plans against transition / M", plan_headers_, plans_, true);
-  page_.table("particles", "Particles of first runs", {"target", "sampler", "x", "y"}, particles_,
-              /*folded=*/true);
+  page_.table("plans", "First plans against transition / M", plans_, /*folded=*/true);
+  page_.table("particles", "Particles of first runs", particles_, /*folded=*/true);
 }
 
 }  // namespace
@@ -432,7 +435,7 @@ Experiment::Experiment(const std::string& name) : name_(name) {
     if (name.ends_with(".json") || name == stem) return;
     std::vector<std::string> dims;
     json chosen;
-    for (json entry : entries_of(content_.at("lists").value("dims", json::array()))) {
+    for (json entry : entries_of(content_.at("lists").value("dims", json::array()), "dim")) {
       dims.push_back(entry.at("dim").dump());
       entry.erase("if");
       if (stem + ":" + dims.back() == name) chosen.push_back(entry);

@@ -148,17 +148,4 @@ Choice choose(const std::vector<at::Tensor>& values, int64_t choosing, double tr
   return choice;
 }
 
-std::vector<double> along_plan(const at::Tensor& values) {
-  constexpr int kParts = 50;
-  const std::vector<double> all = to_column(values);
-  std::vector<double> chosen;
-  for (int part = 0; part <= kParts; ++part) {
-    const double place = static_cast<double>(part) / kParts * static_cast<double>(all.size() - 1);
-    const auto before = static_cast<size_t>(place);
-    const size_t after = std::min(before + 1, all.size() - 1);
-    chosen.push_back(std::lerp(all[before], all[after], place - std::floor(place)));
-  }
-  return chosen;
-}
-
 }  // namespace crais

@@ -35,7 +35,4 @@ struct Choice {
 /// @return  kNone if all settings have failed.
 Choice choose(const std::vector<at::Tensor>& values, int64_t choosing, double truth);
 
-/// Values along a plan [M + 1], at each fiftieth of its transitions.
-std::vector<double> along_plan(const at::Tensor& values);
-
 }  // namespace crais

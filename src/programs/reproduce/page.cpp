@@ -31,38 +31,40 @@ std::string markdown_row(const std::vector<std::string>& cells) {
 
 }  // namespace
 
-Cell::Cell(const std::string& words, double value) : text(words), csv(CsvCell(value).text()) {}
-
-Column::Column(const std::string& column) {
+Cell cell_of(const std::string& column, const nlohmann::json& values, const VariantResult& result,
+             const Measures& measures) {
   static const std::regex kColumn(
       "(.*?) = (?:(.*?)(?: [+]- (.*))?:([0-9])( at length)?( or reason)?|(.*))");
   std::smatch part;
   if (!std::regex_match(column, part, kColumn))
     throw data_error("a column is 'header = value', not '" + column + "'");
-  header = part[1];
-  words = part[4].matched ? part[2] : part[7];
-  spread = part[3];
-  if (part[4].matched) decimals = std::stoi(part[4]);
-  at_length = part[5].matched;
-  or_reason = part[6].matched;
-}
-
-Cell Column::cell(const nlohmann::json& values, const VariantResult& result,
-                  const Measures& measures) const {
-  if (!is_number()) return trimmed(text(values, words));
-  if (or_reason && !result.failed.empty())
-    return trimmed(result.failed.substr(0, result.failed.find_first_of("(;:")));
-  const auto of = [&](const std::string& sum) {
-    return number(values, text(values, sum), measures);
+  const std::ssub_match sum = part[2], spread = part[3], decimals = part[4];
+  const bool at_length = part[5].matched, or_reason = part[6].matched;
+  Cell cell;
+  cell.header = part[1];
+  cell.is_number = decimals.matched;
+  const auto of = [&](const std::string& names) {
+    return number(values, text(values, names), measures);
   };
-  const double value = of(words);
-  if (std::isnan(value)) return std::string("-");
-  const std::string shown = fixed(value, decimals);
-  if (!spread.empty()) return shown + " +- " + fixed(of(spread), decimals);
-  const double transitions = measures.at("transitions");
-  if (at_length && !is_fair(transitions, integer(values, "steps", 0)))
-    return shown + " (M = " + fixed(transitions, 0) + ")";
-  return {shown, value};
+  const auto shown = [&](double value) { return fixed(value, std::stoi(decimals)); };
+  if (!cell.is_number) {
+    cell.text = trimmed(text(values, part[7]));
+  } else if (or_reason && !result.failed.empty()) {
+    cell.text = trimmed(result.failed.substr(0, result.failed.find_first_of("(;:")));
+  } else if (const double value = of(sum); std::isnan(value)) {
+    cell.text = "-";
+  } else {
+    cell.text = shown(value);
+    const double transitions = measures.at("transitions");
+    if (spread.matched)
+      cell.text += " +- " + shown(of(spread));
+    else if (at_length && !is_fair(transitions, integer(values, "steps", 0)))
+      cell.text += " (M = " + fixed(transitions, 0) + ")";
+    else
+      cell.csv = CsvCell(value).text();
+  }
+  if (cell.csv.empty()) cell.csv = cell.text;
+  return cell;
 }
 
 Page::Page(std::filesystem::path folder, const std::string& title)
@@ -76,9 +78,10 @@ void Page::paragraph(const std::string& text) {
 }
 
 void Page::table(const std::string& stem, const std::string& title,
-                 const std::vector<std::string>& headers,
                  const std::vector<std::vector<Cell>>& rows, bool folded) {
   if (rows.empty()) return;
+  std::vector<std::string> headers;
+  for (const Cell& cell : rows[0]) headers.push_back(cell.header);
   Table plain(title);
   CsvWriter csv(headers);
   std::string lines =
@@ -86,9 +89,9 @@ void Page::table(const std::string& stem, const std::string& title,
   for (const std::vector<Cell>& row : rows) {
     Table::NamedCells named;
     std::vector<CsvCell> values;
-    for (size_t i = 0; i < row.size(); ++i) {
-      named.emplace_back(headers.at(i), row[i].text);
-      values.emplace_back(row[i].csv);
+    for (const Cell& cell : row) {
+      named.emplace_back(cell.header, cell.text);
+      values.emplace_back(cell.csv);
     }
     plain.add_row(named);
     csv.add_row(values);
