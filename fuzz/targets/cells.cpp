@@ -1,9 +1,10 @@
 // What `reproduce` keeps of an experiment, read again.
+#include "programs/reproduce/cells.h"
+
 #include <nlohmann/json.hpp>
 
 #include "harness.h"
 #include "io/json.h"
-#include "programs/reproduce/cells.h"
 #include "util/digest.h"
 #include "util/error.h"
 
