@@ -1,10 +1,10 @@
 // What `reproduce` keeps of an experiment, read again.
+#include "programs/reproduce/cells.h"
+
 #include <nlohmann/json.hpp>
 
 #include "harness.h"
 #include "io/json.h"
-#include "programs/reproduce/tasks.h"
-#include "programs/reproduce/variant.h"
 #include "util/digest.h"
 #include "util/error.h"
 
@@ -38,7 +38,8 @@ void read(std::string_view input) {
   }
   if (tasks.empty()) return;
   try {
-    result_of(run_tasks(options, "cells", tasks));
+    const VariantResult result = result_of(run_tasks(options, "cells", tasks));
+    for (const auto& [name, values] : result.values) result.column(name);
   } catch (const json::exception&) {  // which reproduce says in a line
     throw data_error("a cell");
   }

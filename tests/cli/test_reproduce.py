@@ -46,20 +46,43 @@ def test_lists_the_experiments(reproduce: Program) -> None:
     assert len(listed) >= 14
 
 
+SMALL = {"chains": 4, "many": 4, "images": 2, "points": 32, "side": 7, "hidden": [], "particles": 5, "dim": 8,
+         "steps": 4}
+SIMULATED = ("side", "hidden", "points")
+
+
 def tiny(text: str) -> str:
     """An experiment on few chains, seeds and steps, and on made-up images and cases."""
     for flag, number in {"chains": 4, "pilot-chains": 8, "steps": 3, "interpolate": 3}.items():
         text = re.sub(rf"--{flag} [0-9]+", f"--{flag} {number}", text)
-    text = re.sub("iterations=[0-9]+", "iterations=2", text)
-    text = re.sub("(elbo|iwae):[0-9]{3,}", r"\1:9", text)
-    text = re.sub("--budget [0-9]+", "--budget 600", text)
-    text = re.sub("logistic-regression:(pima|sonar|[{]data[}])", "logistic-regression:cases.csv", text)
-    small = {"chains": 4, "images": 2, "points": 32, "many": 4, "particles": 5, "side": 7, "hidden": []}
-    simulated = ("side", "hidden", "points")
+    for long, short in {
+        "iterations=[0-9]+": "iterations=2",
+        '"network": "[0-9]+': '"network": "2',
+        "(elbo|iwae):[0-9]{3,}": r"\1:9",
+        "--budget [0-9]+": "--budget 600",
+        ":(128|512)": ":8",  # dimensions
+        "logistic-regression:(pima|sonar|[{]data[}])": "logistic-regression:cases.csv",
+        # Rules that need few transitions.
+        r'(constant-rate:|"rate": "?)[0-9.]+': r"\g<1>300",
+        '"0.03125", "1"': '"300", "400"',
+        "[{]=(kl|length) / [0-9]+": r"{=\1 / 2",
+        "(cess:|ess:)0[.][0-9]+": r"\g<1>0.3",
+        "--max-step 0[.][0-9]+": "--max-step 0.5",
+    }.items():
+        text = re.sub(long, short, text)
+
+    def small(value: Any, to: Any) -> Any:
+        """Each number in it replaced."""
+        if isinstance(value, dict):
+            return {key: small(part, to) for key, part in value.items()}
+        if isinstance(value, list) and not isinstance(to, list):
+            return [small(part, to) for part in value]
+        return value if isinstance(value, str) else to
 
     def shrunk(values: dict[str, Any]) -> dict[str, Any]:
-        names = {*values, *(simulated if "images" in values else ())}
-        return values | {name: small[name] for name in small if name in names}
+        if "images" in values:
+            values = dict.fromkeys(SIMULATED, 0) | values
+        return values | {name: small(values[name], to) for name, to in SMALL.items() if name in values}
 
     content = json.loads(text, object_hook=shrunk)
     for name, entries in content["lists"].items():

@@ -9,10 +9,8 @@
 
 #include "core/rng.h"
 #include "io/json.h"
-#include "programs/reproduce/bindings.h"
-#include "programs/reproduce/page.h"
+#include "programs/reproduce/measures.h"
 #include "programs/reproduce/subject.h"
-#include "programs/reproduce/variant.h"
 #include "support/expect_error.h"
 #include "support/temporary_folder.h"
 #include "util/files.h"
@@ -67,7 +65,7 @@ json tiny_experiment() {
   return json::parse(R"({
     "summary": "a tiny one", "about": "{seeds} seeds.",
     "set": {"seeds": {"full": 9, "quick": 3}, "problems": "{seeds}",
-            "paper": {"linear": [1.5, 0.25]}},
+            "kl": 9.5, "nested": "{seeds}", "paper": {"linear": [1.5, 0.25]}},
     "lists": {
       "targets": [{"target": "u10"}, {"target": "u11", "if": "full"}],
       "ways": {"way": ["linear", "none", "best"],
@@ -79,7 +77,7 @@ json tiny_experiment() {
     "tables": [{"stem": "errors", "title": "Errors", "axes": ["targets", "ways"],
       "set": {"steps": 6}, "plans": "betas",
       "columns": ["target = {target}", "way = {way}", "M = transitions:0 or reason",
-                  "cost = estimating / 4 - 1:0",
+                  "cost = estimating / 4 - 1:0", "kl = {=kl / 4}|{nested}",
                   "paper = paper/{way}/0 +- paper/{way}/1:1", "chosen = {chosen}"]}]
   })");
 }
@@ -87,15 +85,19 @@ json tiny_experiment() {
 TEST_F(Experiments, MakeTablesFromData) {
   const std::string errors = csv(tiny_experiment(), "errors");
   EXPECT_EQ(errors.substr(0, errors.rfind("u10,best")),
-            "target,way,M,cost,paper,chosen\n"
-            "u10,linear,6,6,1.5 +- 0.2,-\n"
-            "u10,none,the schedule has reached beta = 3.83782e-06 after 5 steps,-,-,-\n")
+            "target,way,M,cost,kl,paper,chosen\n"
+            "u10,linear,6,6,2.38|3,1.5 +- 0.2,-\n"
+            "u10,none,the schedule has reached beta = 3.83782e-06 after 5 steps,-,2.38|3,-,-\n")
       << errors;
   EXPECT_NE(errors.find("u10,best,"), std::string::npos);
   EXPECT_EQ(num_cells(), 3);  // linear is the default
   const std::string plans = read_file(folder_.path() / "tiny" / "plans.csv");
-  EXPECT_EQ(plans.rfind("target,way,chosen,0.00,0.02,", 0), 0U) << plans;
-  EXPECT_NE(plans.find("u10,linear,-,0,0.0200000,"), std::string::npos) << plans;
+  EXPECT_EQ(plans.rfind("target,way,kl,chosen,0.00,0.02,", 0), 0U) << plans;
+  EXPECT_NE(plans.find("u10,linear,2.38|3,-,0,0.0200000,"), std::string::npos) << plans;
+  const std::string page = read_file(folder_.path() / "tiny/tables.md");
+  EXPECT_EQ(page.rfind("# a tiny one\n\n3 seeds.\n\n## Errors\n\n| target | way |", 0), 0U) << page;
+  EXPECT_NE(page.find("| u10 | linear | 6 | 6 | 2.38\\|3 | 1.5 +- 0.2 | - |\n"), std::string::npos);
+  EXPECT_TRUE(page.ends_with("2 rows in [plans.csv](plans.csv)\n")) << page;
 }
 
 TEST_F(Experiments, ComputeNothingTwice) {
@@ -117,14 +119,20 @@ TEST_F(Experiments, RefuseWrongWordsWithTheirPlace) {
     content[json::json_pointer(pointer)] = value;
     expect_error(ErrorKind::kData, words, [&] { csv(content, "errors"); });
   };
-  refused("/tables/0/colums", 1, {"tiny.json: tables/0", "unknown key 'colums'", "columns"});
-  refused("/list", 1, {"unknown key 'list'", "lists"});
-  refused("/set/first_sed", 1, {"tiny.json: set", "nothing uses 'first_sed'"});
+  refused("/tables/0/colums", 1, {"tiny.json: nothing uses 'colums'", "/tables/0/colums"});
+  refused("/list", 1, {"nothing uses 'list'"});
+  refused("/set/first_sed", 1, {"nothing uses 'first_sed'"});
   refused("/tables/0/columns/0", "a = {targt}", {"tables/0", "nothing is called 'targt'"});
   refused("/tables/0/columns/0", "a = bais:2", {"tables/0", "'bais' is neither"});
   refused("/tables/0/columns/0", "bias:2", {"tables/0", "header = value"});
-  refused("/tables/0/axes/0", "goals", {"tables/0", "no list 'goals'"});
-  refused("/tables/0/title", 1, {"tiny.json", "type must be string"});
+  refused("/tables/0/axes/2", "goals", {"tables/0", "no list 'goals'"});
+  refused("/tables/0/title", 1, {"tables/0", "type must be string"});
+  refused("/set/nested", "{nested}", {"tables/0", "'{nested}' refers to itself"});
+  refused("/set/kl", "kl", {"tables/0", "'kl' refers to itself"});
+  json bare = tiny_experiment();
+  bare["about"] = "way kl nested paper";  // used
+  bare["tables"][0].erase("columns");
+  expect_error(ErrorKind::kData, {"tiny.json: tables/0", "columns"}, [&] { csv(bare, "errors"); });
   EXPECT_FALSE(std::filesystem::exists(options_.cells));
 }
 
@@ -144,7 +152,7 @@ TEST_F(Experiments, RefuseDamagedCells) {
   result("u10", 2, flags);
   const std::filesystem::path path = std::filesystem::directory_iterator(options_.cells)->path();
   json cell = read_json(path);
-  cell["result"]["columns"]["ess"][0] = 0.125;
+  cell["result"]["ess"][0] = 0.125;
   write_file_atomic(path, cell.dump());
   expect_error(ErrorKind::kData, {path.filename().string(), "is damaged", "delete it"},
                [&] { result("u10", 2, flags); });
@@ -174,15 +182,15 @@ TEST_F(Experiments, LetMethodsLearnAndCountIt) {
   const VariantResult learned =
       result("laplace:2", 2, "--method mcd:3,iterations=2,hidden=4,batch=4 --chains 8");
   ASSERT_EQ(learned.failed, "");
-  EXPECT_EQ(learned.means.at("estimating"), 8 * 4);
-  EXPECT_GT(learned.means.at("tuning"), 2 * 4 * 4);
-  EXPECT_GT(learned.means.at("training_seconds"), 0);
+  EXPECT_EQ(learned.mean("estimating"), 8 * 4);
+  EXPECT_GT(learned.mean("tuning"), 2 * 4 * 4);
+  EXPECT_GT(learned.mean("training_seconds"), 0);
 }
 
 TEST_F(Experiments, TellOfThePilotsDivergence) {
   const VariantResult found =
       result("normal:2,mean=1,sd=0.5", 2, "--steps 20 --chains 200 --per-problem");
-  const std::vector<double>& divergence = found.traces[0].divergence;
+  const std::vector<double> divergence = to_column(found.first("divergence"));
   ASSERT_EQ(divergence.size(), 21u);
   EXPECT_NEAR(divergence[0], 2 * (std::log(0.5) + 0.5 * 2 / 0.25 - 0.5), 1.5);
   EXPECT_NEAR(divergence[20], 0, 1e-12);
@@ -214,16 +222,6 @@ TEST_F(Experiments, IntegrateSmallVaes) {
   EXPECT_LT(found.column("std_error").max().item<double>(), 0.02);
 }
 
-TEST(Bindings, MakeTextsAndSums) {
-  const Bindings values("here", {{"a", "x{b}"}, {"b", 2}, {"kl", 9.5}, {"paper", {{"u", {1, 4}}}}});
-  EXPECT_EQ(values.text("{a}-{b}, {=kl / 4}"), "x2-2, 2.38");
-  EXPECT_EQ(values.number("m - b * 10", {{"m", 2.5}}), 5);
-  EXPECT_EQ(values.number("paper/u/1"), 4);
-  EXPECT_TRUE(std::isnan(values.number("paper/v/0")));
-  EXPECT_EQ(values.integer("b", 7), 2);
-  EXPECT_EQ(values.integer("c", 7), 7);
-}
-
 at::Tensor seeds(const std::vector<double>& values) { return at::tensor(values, at::kDouble); }
 
 TEST(Choice, ChoosesOnTheFirstSeedsAndTheOracleOnTheOthers) {
@@ -239,9 +237,9 @@ TEST(Choice, ChoosesOnTheFirstSeedsAndTheOracleOnTheOthers) {
 VariantResult given(const std::vector<double>& values, int64_t rows) {
   VariantResult result;
   const at::Tensor value = seeds(values).view({rows, -1});
-  result.columns = {{"log_normalizer", value},
-                    {"std_error", at::full_like(value, 0.5)},
-                    {"flags", at::zeros_like(value)}};
+  result.values = {{"log_normalizer", value.unbind()},
+                   {"std_error", at::full_like(value, 0.5).unbind()},
+                   {"flags", at::zeros_like(value).unbind()}};
   return result;
 }
 
@@ -272,25 +270,6 @@ TEST(Measures, OfImagesAreOfTheirMeans) {
   EXPECT_EQ(m["bias_se"], 1);
   EXPECT_EQ(m["image_most"], 5);
   EXPECT_EQ(m["silent"], 2);
-}
-
-TEST(Page, WritesTablesForPeopleAndPrograms) {
-  const testing::TemporaryFolder folder;
-  Page page(folder.path(), "Rows");
-  ::testing::internal::CaptureStdout();
-  page.paragraph("Two variants.");
-  const std::vector<Row> rows = {{{"variant", "a|b"}, {"error", Cell::number(0.25, 1)}},
-                                 {{"variant", "c"}, {"error", Cell::with_spread(2, 0.5, 1)}}};
-  page.table("rows", "Errors", rows);
-  page.table("all", "All settings", rows, /*folded=*/true);
-  page.finish();
-  const std::string said = ::testing::internal::GetCapturedStdout();
-  EXPECT_NE(said.find("All settings: 2 rows in " + (folder.path() / "all.csv").string() + "\n"),
-            std::string::npos);
-  EXPECT_EQ(read_file(folder.path() / "rows.csv"), "variant,error\na|b,0.25\nc,2.0 +- 0.5\n");
-  EXPECT_EQ(read_file(folder.path() / "tables.md"),
-            "# Rows\n\nTwo variants.\n\n## Errors\n\n| variant | error |\n| --- | --- |\n"
-            "| a\\|b | 0.2 |\n| c | 2.0 +- 0.5 |\n\nAll settings: 2 rows in [all.csv](all.csv)\n");
 }
 
 }  // namespace

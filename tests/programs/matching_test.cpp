@@ -6,12 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "programs/reproduce/variant.h"
-
 namespace crais {
 namespace {
-
-double setting_of(const std::string& flags) { return std::stod(flags.substr(flags.find(':') + 1)); }
 
 /// Counts trials, and answers with `transitions` of the setting.
 struct Counter {
@@ -19,11 +15,11 @@ struct Counter {
   int64_t trials = 0;
 
   CountTransitions as_function() {
-    return [this](const std::vector<std::string>& all_flags) {
+    return [this](const std::vector<std::string>& settings) {
       std::vector<double> counts;
-      for (const auto& flags : all_flags) {
+      for (const auto& setting : settings) {
         ++trials;
-        counts.push_back(transitions(setting_of(flags)));
+        counts.push_back(transitions(std::stod(setting)));
       }
       return counts;
     };
@@ -34,10 +30,9 @@ TEST(MatchTransitions, FindsTheRateOfEachLength) {
   for (const double divergence : {0.3, 9.0, 1600.0, 12441.0})
     for (const int64_t steps : {16, 64, 512}) {
       Counter counter{[=](double delta) { return std::round(8 + 0.8 * divergence / delta); }};
-      const MatchedPlans found =
+      const Match found =
           match_transitions("--schedule constant-rate:@", steps, counter.as_function());
-      EXPECT_TRUE(found.fair) << divergence << " " << steps << ": " << found.transitions;
-      EXPECT_NEAR(found.transitions, static_cast<double>(steps), 0.03 * static_cast<double>(steps));
+      EXPECT_TRUE(is_fair(found.transitions, steps)) << divergence << " " << steps;
       EXPECT_EQ(found.transitions, counter.transitions(std::stod(found.setting)));
       EXPECT_LE(counter.trials, 24);
     }
@@ -47,9 +42,9 @@ TEST(MatchTransitions, FindsTheRatioOfEachLength) {
   for (const double length : {3.0, 40.0}) {
     Counter counter{[=](double ratio) { return std::ceil(length / std::sqrt(1 / ratio - 1)); }};
     for (const int64_t steps : {32, 128}) {
-      const MatchedPlans found =
+      const Match found =
           match_transitions("--schedule cess:@ --chains 4", steps, counter.as_function());
-      EXPECT_TRUE(found.fair) << length << " " << steps << ": " << found.flags;
+      EXPECT_TRUE(is_fair(found.transitions, steps)) << length << " " << steps;
     }
   }
 }
@@ -59,39 +54,33 @@ TEST(MatchTransitions, SearchesBetweenPlansThatAreTooLongToCount) {
     const double steps = std::round(500 / delta);
     return steps > 128 ? INFINITY : steps;
   }};
-  EXPECT_TRUE(match_transitions("--schedule constant-length:@", 64, counter.as_function()).fair);
+  const Match found = match_transitions("--schedule constant-length:@", 64, counter.as_function());
+  EXPECT_TRUE(is_fair(found.transitions, 64)) << found.transitions;
 }
 
 TEST(MatchTransitions, TakesTheNearestWhereNoneWillDo) {
   Counter flat{[](double) { return 40; }};
-  const MatchedPlans found = match_transitions("--schedule ess:@", 64, flat.as_function());
-  EXPECT_FALSE(found.fair);
+  const Match found = match_transitions("--schedule ess:@", 64, flat.as_function());
   EXPECT_EQ(found.transitions, 40);
   Counter leap{[](double delta) { return delta > 1 ? 30 : 200; }};
   EXPECT_EQ(match_transitions("--schedule constant-rate:@", 64, leap.as_function()).transitions,
             30);
-  const MatchedPlans shortest = match_transitions("--max-step @", 64, [](const auto& all_flags) {
-    return std::vector<double>(all_flags.size(), INFINITY);
+  const Match shortest = match_transitions("--max-step @", 64, [](const auto& settings) {
+    return std::vector<double>(settings.size(), INFINITY);
   });
-  EXPECT_EQ(shortest.flags, "--max-step 1.000");
+  EXPECT_EQ(shortest.setting, "1.000");
   EXPECT_TRUE(std::isinf(shortest.transitions));
   Counter none{[](double) { return NAN; }};
-  const MatchedPlans first =
-      match_transitions("--schedule constant-rate:@", 64, none.as_function());
+  const Match first = match_transitions("--schedule constant-rate:@", 64, none.as_function());
   EXPECT_EQ(first.transitions, 0);
-  EXPECT_EQ(first.flags, "--schedule constant-rate:" + first.setting);
+  EXPECT_EQ(first.setting, "22026");
 }
 
 TEST(MatchTransitions, LooksForTheLargestStep) {
-  const MatchedPlans found =
-      match_transitions("--max-step @", 64, [](const std::vector<std::string>& all_flags) {
-        std::vector<double> counts;
-        for (const auto& flags : all_flags)
-          counts.push_back(std::ceil(10 + 1 / std::stod(flags.substr(flags.find(' ')))));
-        return counts;
-      });
-  EXPECT_TRUE(found.fair) << found.transitions;
-  EXPECT_EQ(found.flags, "--max-step " + found.setting);
+  Counter counter{[](double step) { return std::ceil(10 + 1 / step); }};
+  const Match found = match_transitions("--max-step @", 64, counter.as_function());
+  EXPECT_TRUE(is_fair(found.transitions, 64)) << found.transitions;
+  EXPECT_EQ(found.transitions, counter.transitions(std::stod(found.setting)));
 }
 
 TEST(PilotFlags, KeepThePilotsAndDropTheChains) {

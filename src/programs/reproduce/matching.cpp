@@ -6,39 +6,16 @@
 #include <map>
 #include <utility>
 
-#include "util/error.h"
+#include "core/spec.h"
+#include "evaluation/options.h"
 #include "util/format.h"
 
 namespace crais {
 namespace {
 
-constexpr double kFairShare = 0.03;
-constexpr char kPlaceholder = '@';
-
-/// A scale on which any real number is a setting, and on which the length of plans grows about
-/// exponentially: -log of a step, or -log(1 - ratio).
-class SettingScale {
- public:
-  explicit SettingScale(const std::string& flags)
-      : is_ratio_(flags.find("ess:@") != std::string::npos),
-        most_(flags.find("--max-step @") != std::string::npos ? 1.0 : INFINITY) {}
-
-  std::string setting(double place) const {
-    return is_ratio_ ? significant(-std::expm1(-place), 6)
-                     : significant(std::min(std::exp(-place), most_), 4);
-  }
-  std::vector<double> first() const {
-    return is_ratio_          ? std::vector<double>{0.002, 0.05, 0.7, 2, 4, 9}
-           : most_ < INFINITY ? std::vector<double>{0, 2, 4, 6}
-                              : std::vector<double>{-10, -6, -2, 2, 6, 10};
-  }
-
- private:
-  bool is_ratio_;
-  double most_;
-};
-
-/// A setting on that scale and the number of transitions of its plans.
+/// A place on the scale of settings and the number of transitions of its plans. On the scale any
+/// real number is a setting, and the length of plans grows about exponentially: it is -log of a
+/// step, or -log(1 - ratio).
 using Trial = std::pair<const double, double>;
 
 /// Two settings within a bracket: the one at which a line through log M meets log steps, and one
@@ -56,45 +33,59 @@ std::vector<double> between(const Trial& low, const Trial& high, double steps) {
 }  // namespace
 
 bool is_fair(double transitions, int64_t steps) {
+  constexpr double kFairShare = 0.03;
   return std::abs(transitions - static_cast<double>(steps)) <=
          kFairShare * static_cast<double>(steps);
 }
 
-MatchedPlans match_transitions(const std::string& flags, int64_t steps,
-                               const CountTransitions& count) {
-  const size_t hole = flags.find(kPlaceholder);
-  if (hole == std::string::npos) throw internal_error("no setting is left open in '" + flags + "'");
-  const SettingScale scale(flags);
-  const auto wanted_steps = static_cast<double>(steps);
-  const auto distance = [&](double transitions) { return std::abs(transitions - wanted_steps); };
-  MatchedPlans best;
+Match match_transitions(const std::string& flags, int64_t steps, const CountTransitions& count) {
+  const bool is_ratio = flags.find("ess:@") != std::string::npos;
+  const bool is_step = flags.find("--max-step @") != std::string::npos;  // at most 1
+  const auto setting = [&](double place) {
+    return is_ratio ? significant(-std::expm1(-place), 6)
+                    : significant(std::min(std::exp(-place), is_step ? 1.0 : INFINITY), 4);
+  };
+  std::vector<double> places = is_ratio  ? std::vector<double>{0.002, 0.05, 0.7, 2, 4, 9}
+                               : is_step ? std::vector<double>{0, 2, 4, 6}
+                                         : std::vector<double>{-10, -6, -2, 2, 6, 10};
+  const auto wanted = static_cast<double>(steps);
+  Match best{setting(places[0])};
   std::map<double, double> trials;
-  std::vector<double> places = scale.first();
-  int64_t num_trials = 0;
   constexpr int kMostRounds = 10;
-  for (int round = 0; round < kMostRounds && !best.fair; ++round) {
-    std::vector<std::string> all_flags;
-    for (const double place : places)
-      all_flags.push_back(std::string(flags).replace(hole, 1, scale.setting(place)));
-    if (round == 0) best = {scale.setting(places[0]), all_flags[0]};
-    const std::vector<double> transitions = count(all_flags);
-    num_trials += static_cast<int64_t>(places.size());
+  for (int round = 0; round < kMostRounds && !is_fair(best.transitions, steps); ++round) {
+    std::vector<std::string> settings;
+    for (const double place : places) settings.push_back(setting(place));
+    const std::vector<double> transitions = count(settings);
+    best.trials += static_cast<int64_t>(places.size());
     for (size_t i = 0; i < places.size(); ++i) {
       if (std::isnan(transitions[i])) continue;
       trials[places[i]] = transitions[i];
-      if (best.transitions == 0 || distance(transitions[i]) < distance(best.transitions))
-        best = {scale.setting(places[i]), all_flags[i], transitions[i],
-                is_fair(transitions[i], steps)};
+      if (best.transitions == 0 ||
+          std::abs(transitions[i] - wanted) < std::abs(best.transitions - wanted))
+        best = {settings[i], transitions[i], best.trials};
     }
-    const auto low =
-        std::adjacent_find(trials.begin(), trials.end(), [&](const Trial& a, const Trial& b) {
-          return a.second < wanted_steps && b.second >= wanted_steps;
-        });
+    const auto low = std::adjacent_find(
+        trials.begin(), trials.end(),
+        [&](const Trial& a, const Trial& b) { return a.second < wanted && b.second >= wanted; });
     if (low == trials.end()) break;
-    places = between(*low, *std::next(low), wanted_steps);
+    places = between(*low, *std::next(low), wanted);
   }
-  best.trials = num_trials;
   return best;
+}
+
+std::string pilot_flags(const std::string& flags, int64_t steps) {
+  std::string kept;
+  int64_t chains = EstimateOptions().chains;
+  const std::vector<std::string> words = split(flags, ' ');
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--chains")
+      chains = parse_integer(words.at(++i), "--chains");
+    else if (!words[i].empty())
+      kept += words[i] + " ";
+  }
+  if (kept.find("--pilot-chains") == std::string::npos)
+    kept += "--pilot-chains " + std::to_string(default_pilot_chains(chains, true)) + " ";
+  return kept + "--chains 1 --max-steps " + std::to_string(2 * steps);
 }
 
 }  // namespace crais

@@ -8,18 +8,16 @@
 
 namespace crais {
 
-/// The plans of a rule at the setting that the search found.
-struct MatchedPlans {
+/// What the search found.
+struct Match {
   std::string setting;     // "28.3"
-  std::string flags;       // the given flags with the setting in its place
-  double transitions = 0;  // on average; inf: too many to count; 0: no setting made a plan
-  bool fair = false;       // within 3% of the wanted number
+  double transitions = 0;  // of its plans on average; inf: too many to count; 0: there are none
   int64_t trials = 0;      // tried settings
 };
 
-/// The average number of transitions of the plans under each of these flags; inf if there are too
+/// The average number of transitions of the plans of each of these settings; inf if there are too
 /// many to count, NaN if no plan can be made.
-using CountTransitions = std::function<std::vector<double>(const std::vector<std::string>& flags)>;
+using CountTransitions = std::function<std::vector<double>(const std::vector<std::string>&)>;
 
 /// True if `transitions` and `steps` are comparable: within 3%.
 bool is_fair(double transitions, int64_t steps);
@@ -29,8 +27,11 @@ bool is_fair(double transitions, int64_t steps);
 /// a larger value of any other number makes plans shorter. The search tries a few settings, then
 /// settings between the two nearest on both sides, until one is fair. If none is fair, it takes the
 /// nearest. If all plans are too long or none can be made, it takes the first setting, whose plans
-/// are the shortest. Cost: at most 24 calls of `count` with one setting each.
-MatchedPlans match_transitions(const std::string& flags, int64_t steps,
-                               const CountTransitions& count);
+/// are the shortest. Cost: at most 24 settings are counted.
+Match match_transitions(const std::string& flags, int64_t steps, const CountTransitions& count);
+
+/// Flags for a run with the pilots of `flags` that is otherwise as cheap as possible: one chain,
+/// and plans of at most twice `steps`.
+std::string pilot_flags(const std::string& flags, int64_t steps);
 
 }  // namespace crais

@@ -65,18 +65,18 @@ void add_errors(const Estimates& of, const VariantResult* first, const Compariso
 /// D / D_0 from the line 1 - i / M, and the least-squares slope `fall` of D a step.
 void add_fall(const VariantResult& r, Measures& m) {
   std::map<std::string, std::vector<double>> of;
-  for (const Trace& trace : r.traces) {
-    if (trace.divergence.empty()) continue;
-    const at::Tensor d = at::tensor(trace.divergence, at::kDouble);
+  const auto plans = r.values.find("divergence");
+  for (const at::Tensor& d : plans == r.values.end() ? std::vector<at::Tensor>() : plans->second) {
+    if (d.numel() == 0) continue;
     const at::Tensor step = at::arange(d.size(0), at::kDouble), x = step - step.mean();
-    of["start"].push_back(trace.divergence[0]);
+    of["start"].push_back(d[0].item<double>());
     of["bend"].push_back((d / d[0] - 1 + step / step[-1]).abs().max().item<double>());
     of["fall"].push_back(((x * d).sum() / x.square().sum()).item<double>());
   }
   for (const char* name : {"start", "bend", "fall"})
     put(m, name, of[name].empty() ? nothing() : at::tensor(of[name], at::kDouble));
-  const bool has_pilot = !r.traces.empty() && !r.traces[0].divergence.empty();
-  m["first_start"] = has_pilot ? r.traces[0].divergence[0] : NAN;
+  const at::Tensor first = r.first("divergence");
+  m["first_start"] = first.numel() > 0 ? first[0].item<double>() : NAN;
 }
 
 /// Calibration against known values. Weights of lower bounds have mean Z, those of upper bounds 1 /
@@ -103,20 +103,23 @@ void add_calibration(const VariantResult& r, const Estimates& of, const Comparis
 /// The masses of modes in each run: modes with a tenth of their mass or more are reached; astray is
 /// the total variation between the masses and the true ones.
 void add_modes(const VariantResult& r, const at::Tensor& masses, Measures& m) {
-  const bool known = r.masses.defined() && masses.defined();
+  const bool known = r.first("masses").numel() > 0 && masses.defined();
+  const at::Tensor found = known ? r.first("masses").view({-1, masses.numel()}) : nothing();
   m["modes"] = masses.defined() ? static_cast<double>(masses.numel()) : NAN;
-  put(m, "astray", known ? 0.5 * (r.masses - masses).abs().sum(1) : nothing());
-  m["reached"] = known ? mean_of((r.masses >= 0.1 * masses).sum(1)) : NAN;
+  put(m, "astray", known ? 0.5 * (found - masses).abs().sum(1) : nothing());
+  m["reached"] = known ? mean_of((found >= 0.1 * masses).sum(1)) : NAN;
 }
 
 }  // namespace
 
 Measures measures_of(const VariantResult& result, const Comparison& with) {
-  const bool upper = with.upper && result.columns.count("upper") > 0;
+  const bool upper = with.upper && result.values.count("upper") > 0;
   const Estimates of{result.column(upper ? "upper" : "log_normalizer"),
                      result.column(upper ? "upper_std_error" : "std_error"),
                      result.column("flags") != 0};
-  Measures m = result.means;
+  Measures m;
+  for (const char* name : {"base", "tuning", "estimating", "transitions", "training_seconds"})
+    m[name] = result.mean(name);
   m["evaluations"] = result.evaluations();
   m["done"] = result.failed.empty() ? 1.0 : NAN;
   for (const char* name : {"ess", "accept_prob"}) m[name] = mean_of(result.column(name));
@@ -143,19 +146,6 @@ Choice choose(const std::vector<at::Tensor>& values, int64_t choosing, double tr
     }
   }
   return choice;
-}
-
-std::vector<double> along_plan(const std::vector<double>& values) {
-  constexpr int kParts = 50;
-  std::vector<double> chosen;
-  for (int part = 0; part <= kParts; ++part) {
-    const double place =
-        static_cast<double>(part) / kParts * static_cast<double>(values.size() - 1);
-    const auto before = static_cast<size_t>(place);
-    const size_t after = std::min(before + 1, values.size() - 1);
-    chosen.push_back(std::lerp(values[before], values[after], place - std::floor(place)));
-  }
-  return chosen;
 }
 
 }  // namespace crais

@@ -4,15 +4,12 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <map>
-#include <string>
 #include <vector>
 
-#include "programs/reproduce/variant.h"
+#include "programs/reproduce/cells.h"
+#include "programs/reproduce/words.h"
 
 namespace crais {
-
-using Measures = std::map<std::string, double>;
 
 /// What a row compares its variant with.
 struct Comparison {
@@ -37,8 +34,5 @@ struct Choice {
 /// @param values  for each setting, [S] estimates of log Z; NaN for a failed setting.
 /// @return  kNone if all settings have failed.
 Choice choose(const std::vector<at::Tensor>& values, int64_t choosing, double truth);
-
-/// Values along a plan, at each fiftieth of its transitions.
-std::vector<double> along_plan(const std::vector<double>& values);
 
 }  // namespace crais

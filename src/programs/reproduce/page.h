@@ -1,31 +1,27 @@
 // The output of an experiment: tables on stdout and as CSV, and one Markdown page of all of them.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "io/csv.h"
+#include "programs/reproduce/cells.h"
+#include "programs/reproduce/words.h"
 
 namespace crais {
 
-/// An entry of a table, in one form for people and one for programs.
+/// An entry of a table, in one form for people and one with all digits for programs.
 struct Cell {
-  std::string text;
-  CsvCell value;
-
-  Cell(std::string words) : text(std::move(words)), value(text) {}
-  Cell(const char* words) : Cell(std::string(words)) {}
-  /// A number with `decimals` places in text, and with all digits in files.
-  static Cell number(double value, int decimals);
-  /// Only text: "991.90 +- 69.87".
-  static Cell with_spread(double value, double spread, int decimals);
+  std::string header, text, csv;
+  bool is_number = false;
 };
 
-/// A row of a table: a cell for each header. All rows of a table have equal headers.
-using Row = std::vector<std::pair<std::string, Cell>>;
+/// The cell of a column of an experiment: "header = text", or "header = sum:DECIMALS" of values and
+/// measures. A sum may have a spread ("a +- b:DECIMALS"). After it, "at length" tells of another
+/// number of transitions than `steps`, and "or reason" why the result has failed. Throws Error
+/// kData for another column.
+Cell cell_of(const std::string& column, const nlohmann::json& values, const VariantResult& result,
+             const Measures& measures);
 
 /// Collects the findings of an experiment in a folder. A table goes at once to stdout and to
 /// STEM.csv; `finish` writes tables.md, with paragraphs and tables in their order.
@@ -34,10 +30,10 @@ class Page {
   Page(std::filesystem::path folder, const std::string& title);
 
   void paragraph(const std::string& text);
-  /// Adds a table with at least one row. One that is `folded`, of minor interest, is a line on
-  /// stdout and on the page, and complete in STEM.csv.
-  void table(const std::string& stem, const std::string& title, const std::vector<Row>& rows,
-             bool folded = false);
+  /// Adds a table if it has rows. One that is `folded`, of minor interest, is a line on stdout and
+  /// on the page, and complete in STEM.csv.
+  void table(const std::string& stem, const std::string& title,
+             const std::vector<std::vector<Cell>>& rows, bool folded);
   void finish() const;
 
  private:

@@ -17,7 +17,6 @@
 #include "programs/eval_loglik/images.h"
 #include "programs/eval_loglik/settings.h"
 #include "programs/plane.h"
-#include "programs/reproduce/variant.h"
 #include "targets/decoder_posterior.h"
 #include "util/digest.h"
 
@@ -35,7 +34,8 @@ std::vector<std::string> arguments_of(const std::string& operand, const std::str
   return arguments;
 }
 
-/// Adds particles of the first run, with equal weights, and the mass of each mode in each run.
+/// Adds `x` and `y` of particles of the first run, with equal weights, and the `masses` of the
+/// modes, run by run.
 void add_cloud(const RunResults& results, int64_t count, json& cell) {
   const ChunkRun& first = results.chunks.begin()->second.runs.front();
   const at::Tensor drawn =
@@ -43,9 +43,7 @@ void add_cloud(const RunResults& results, int64_t count, json& cell) {
   cell["x"] = to_column(drawn.select(1, 0));
   cell["y"] = to_column(drawn.select(1, 1));
   const auto modes = first.expectations.find("modes");
-  if (modes == first.expectations.end()) return;
-  for (int64_t r = 0; r < modes->second.mean.size(0); ++r)
-    cell["masses"].push_back(to_column(modes->second.mean[r]));
+  if (modes != first.expectations.end()) cell["masses"] = to_column(modes->second.mean.flatten());
 }
 
 std::string bytes_of(const at::Tensor& tensor) {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "models/vae.h"
-#include "programs/reproduce/tasks.h"
+#include "programs/reproduce/cells.h"
 
 namespace crais {
 
