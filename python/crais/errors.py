@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -41,6 +43,12 @@ class Interrupted(KeyboardInterrupt):
     """Ctrl-C stopped the run. `result` holds the finished part, or None."""
 
     result: Any = None
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """What to say after a name that is none: "; did you mean likelihood?", or "" where none is near."""
+    near = difflib.get_close_matches(name, names, 1, 0.7)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def first_line(error: BaseException) -> str:

@@ -125,7 +125,7 @@ def evaluate(
     Other options are the flags of eval-loglik:
     """
     options: dict[str, Any] = {**flags}
-    native.check_names("eval-loglik", evaluate, flags)
+    native.check_names("eval-loglik", flags, evaluate)
     dtype = None if dtype is None else str(dtype).removeprefix("torch.")
     for name in ("data", "data_dir", "simulate", "split"):
         if images is not None and options.get(name) is not None:
@@ -234,6 +234,7 @@ def certify(
     The options are those of `evaluate`, and so are the exceptions. Returns a `Result`. Cost: twice
     the evaluations of `evaluate`.
     """
+    native.check_names("eval-loglik", options, certify, evaluate)
     options.setdefault("method", "bidirectional")
     return evaluate(model, simulate=num_images, progress=progress, **options)
 
@@ -299,6 +300,7 @@ def log_normalizer(
     options: dict[str, Any] = {**flags}
     for name in options.keys() & _OTHER_NAMES.keys():
         raise UsageError(f"{name}: say {_OTHER_NAMES[name]}")
+    native.check_names("estimate-logz", flags, log_normalizer)
     if base is None or isinstance(base, str):
         options, base = {"base": base, **options}, None
     spaces = {"prior": prior, "prior_transform": prior_transform, "support": support, "base": base}

@@ -10,6 +10,7 @@ decoder with convolutions whose layers it knows, the weights lie beside the code
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import shutil
 import sys
@@ -26,7 +27,7 @@ from torch import Tensor
 from torch.utils.benchmark import Timer
 
 from crais.captured import Function, modules_of, tensors_of
-from crais.errors import UsageError, first_line
+from crais.errors import UsageError, did_you_mean, first_line
 from crais.forces import processor_flags
 from crais.graphs import spread
 from crais.captured_model import (
@@ -132,6 +133,7 @@ def export(
     march: str | None = None,
     fused: bool = True,
     quiet: bool = False,
+    **others: Any,
 ) -> ExportReport:
     """Compiles a model into a file, which `eval-loglik` and `crais.evaluate` take.
 
@@ -170,6 +172,9 @@ def export(
     `ExportReport`. Raises ExportError. Cost: 30 seconds to two minutes, mostly of the C++ compiler.
     """
     started = time.monotonic()
+    for other in others:
+        parameters = inspect.signature(export).parameters
+        raise ExportError(f"no option {other}{did_you_mean(other, parameters)}")
     model = CapturedModel(
         latent=latent,
         shape=image_shape,

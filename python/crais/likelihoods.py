@@ -7,7 +7,6 @@ A likelihood is a module whose parameters may be learned with the decoder's. `x`
 from __future__ import annotations
 
 import contextlib
-import difflib
 import math
 from collections.abc import Callable, Container, Sequence
 from typing import Any, TypeAlias
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from crais.errors import RowShapeError, UsageError
+from crais.errors import RowShapeError, UsageError, did_you_mean
 
 Output: TypeAlias = Tensor | tuple[Tensor, ...]
 
@@ -101,7 +100,7 @@ class Likelihood(nn.Module):
         return {"name": self.name or type(self).__name__}
 
 
-class _Elementwise(Likelihood):
+class Elementwise(Likelihood):
     """Elements of x are independent given the output.
 
     It has a tensor, or several as a tuple or side by side along dimension 1, with an entry for each
@@ -136,7 +135,7 @@ class _Elementwise(Likelihood):
         return self.quantile(u, *self.parts(output))
 
 
-class _OfLogits(_Elementwise):
+class _OfLogits(Elementwise):
     """x in [0, 1] whose output holds logits, or with `probs` what a sigmoid makes of them.
 
     probs=None stands for logits, and an output that lies in [0, 1] all through is then refused as
@@ -234,7 +233,7 @@ class ContinuousBernoulli(_OfLogits):
         return torch.where(small, u + 0.5 * logits * u * (1 - u), x).clamp(0, 1)
 
 
-class LocationScale(_Elementwise):
+class LocationScale(Elementwise):
     """x = location + scale * noise.
 
     scale   a number or a tensor that broadcasts to x: the output is the location. A name, one of
@@ -562,59 +561,82 @@ class DiscretizedLogistic(_Discretized):
         return torch.logit(_open(u[:, 0]))
 
 
-class DiscretizedLogisticMixture(Likelihood):
+class Mixture(Likelihood):
+    """A mixture for each element of x, of K distributions of one kind.
+
+    The output is the logits of the components' weights, then what the kind takes, each
+    [B, K, *shape]. The Fisher weights are a stand-in, no smaller than the exact ones: those of x
+    together with its component.
+    """
+
+    def __init__(self, kind: Elementwise) -> None:
+        super().__init__()
+        self.kind, self.uniforms = kind, 1 + (kind.uniforms or 0)
+        self.low, self.high, self.step, self.levels = kind.low, kind.high, kind.step, kind.levels
+
+    def split(self, output: Output) -> tuple[Tensor, Output]:
+        """Logits of weights, and the output that the kind takes."""
+        weights, *others = output
+        return weights, tuple(others) if len(others) > 1 else others[0]
+
+    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+        logits, of_kind = self.split(output)
+        check_rows(x, logits.shape[2:])
+        each = self.kind.element(x.unsqueeze(1), *self.kind.parts(of_kind))
+        return _total(torch.logsumexp(F.log_softmax(logits, 1) + each, 1))
+
+    def fisher(self, output: Output) -> Output:
+        logits, of_kind = self.split(output)
+        weights, about = torch.softmax(logits, 1), self.kind.fisher(of_kind)
+        each = (about,) if isinstance(about, Tensor) else about
+        return weights * (1 - weights), *(weights * one for one in each)
+
+    def sample(self, output: Output, u: Tensor) -> Tensor:
+        logits, of_kind = self.split(output)
+        index = _index(torch.softmax(logits, 1), u[:, 0])
+        parts = (part.expand_as(logits).gather(1, index) for part in self.kind.parts(of_kind))
+        return self.kind.quantile(u[:, 1:], *(part.squeeze(1) for part in parts))
+
+    def spec(self) -> dict[str, Any]:
+        return {"name": "mixture", "of": self.kind.spec()}
+
+
+class DiscretizedLogisticMixture(Mixture):
     """Mass function of 8-bit values x [B, C, *rest] under a mixture of logistics for each element.
 
     The output [B, 3 * components * C, *rest] is read as [B, 3, components, C, *rest]: the logits of
     the components' weights, their means, their log-scales. Channels are independent given the
     output; there is no autoregression among them. `domain` is as in `DiscretizedGaussian`:
-    PixelCNN++'s is (-1, 1). The Fisher weights are a stand-in, no smaller than the exact ones up to
-    the bins' width: those of x together with its component.
+    PixelCNN++'s is (-1, 1). The Fisher weights are a stand-in: those of x together with its
+    component.
     """
 
     name = "discretized-logistic-mixture"
-    low, high, step, levels, uniforms = 0.0, 1.0, STEP, LEVELS, 2
+    kind: DiscretizedLogistic
 
     def __init__(self, components: int, *, domain: Domain | None = None) -> None:
-        super().__init__()
-        self.components, self.kind = components, DiscretizedLogistic("log_scale", domain=domain)
+        super().__init__(DiscretizedLogistic("log_scale", domain=domain))
+        self.components = components
 
-    def parts(self, output: Output) -> tuple[Tensor, ...]:
-        """Logits, means and log-scales, each [B, components, C, *rest]."""
+    def split(self, output: Output) -> tuple[Tensor, Output]:
+        """Logits, and means and log-scales, each [B, components, C, *rest]."""
         output = _only(output)
         channels = output.shape[1] // (3 * self.components)
         shape = (output.shape[0], 3, self.components, channels, *output.shape[2:])
         logits, means, log_scales = output.reshape(shape).unbind(1)
-        return logits, *self.kind.parts((means, log_scales))
-
-    def log_prob(self, x: Tensor, output: Output) -> Tensor:
-        logits, means, log_scales = self.parts(output)
-        check_rows(x, means.shape[2:])
-        bins = self.kind.element(x.unsqueeze(1), means, log_scales)
-        return _total(torch.logsumexp(F.log_softmax(logits, 1) + bins, 1))
+        return logits, (means, log_scales)
 
     def fisher(self, output: Output) -> Output:
-        logits, means, log_scales = self.parts(output)
-        weights = torch.softmax(logits, 1)
-        blurred = torch.exp(2 * log_scales) + STEP**2 / 36
-        of_mean, of_scale = self.kind.kept(*_edges(means, blurred))
-        about_mean = weights / (3 * blurred) * of_mean * self.kind.width**-2
-        about_scale = weights * (3 + math.pi**2) / 9 * of_scale
-        stacked = torch.stack([weights * (1 - weights), about_mean, about_scale], 1)
-        return stacked.reshape(_only(output).shape)
-
-    def sample(self, output: Output, u: Tensor) -> Tensor:
-        logits, means, log_scales = self.parts(output)
-        index = _index(torch.softmax(logits, 1), u[:, 0])
-        mean, log_scale = (part.gather(1, index).squeeze(1) for part in (means, log_scales))
-        return self.kind.quantile(u[:, 1:], mean, log_scale)
+        return torch.stack(list(super().fisher(output)), 1).reshape(_only(output).shape)
 
     def check(self, output: Output) -> str | None:
-        logits, means, _ = self.parts(output)
+        logits, of_kind = self.split(output)
+        means = self.kind.parts(of_kind)[0]
         return self.kind.check_means((torch.softmax(logits, 1) * means).sum(1))
 
     def spec(self) -> dict[str, Any]:
-        return super().spec() | {"components": self.components} | self.kind.said_domain()
+        own = {"name": self.name, "components": self.components}
+        return own | self.kind.said_domain()
 
 
 class Categorical(Likelihood):
@@ -660,7 +682,7 @@ class Categorical(Likelihood):
         return super().spec() | {"levels": self.num_classes}
 
 
-class Poisson(_Elementwise):
+class Poisson(Elementwise):
     """Poisson counts; the output is the logarithm of the rate [B, *shape]."""
 
     name, low, step = "poisson", 0.0, 1.0
@@ -675,7 +697,7 @@ class Poisson(_Elementwise):
         return torch.poisson(_only(output).exp())
 
 
-class NegativeBinomial(_Elementwise):
+class NegativeBinomial(Elementwise):
     """Counts with mean mu and variance mu + mu^2 / theta; the output is log mu [B, *shape].
 
     `theta` (inverse dispersion) is a number or a tensor that broadcasts to x, one a gene for
@@ -763,12 +785,9 @@ def named(text: str) -> Likelihood:
             return kind(probs=True) if argument else kind()
         if kind is not None and not issubclass(kind, _OfLogits):
             return kind(int(argument) if argument.isdecimal() else float(argument))
-    near = [one for one in difflib.get_close_matches(name, kinds, 1) if one != name]
-    raise UsageError(
-        f"no likelihood {text!r}: "
-        + (f"did you mean {near[0]!r}? " if near else "")
-        + f"there are {', '.join(sorted(kinds))}, as bernoulli:probs or gaussian:SD"
-    )
+    near = "" if name in kinds else did_you_mean(name, kinds)
+    known = f"; there are {', '.join(sorted(kinds))}, as bernoulli:probs or gaussian:SD"
+    raise UsageError(f"no likelihood {text!r}{near or known}")
 
 
 def _log_parameter(value: float | Tensor, learn: bool) -> nn.Parameter:

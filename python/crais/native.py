@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import difflib
 import importlib
 import inspect
 import os
@@ -61,13 +60,13 @@ def by_flag(options: Mapping[str, Any]) -> dict[str, list[Any]]:
     return flags
 
 
-def check_names(program: str, function: Callable[..., Any], given: Iterable[str]) -> None:
-    """Raises UsageError for an option that is none, but nearly a parameter of the function."""
-    known = {flag["name"].replace("-", "_") for flag in extension().options(program)}
-    for name in given:
-        near = difflib.get_close_matches(name, inspect.signature(function).parameters, 1, 0.8)
-        if near and name not in known:
-            raise errors.UsageError(f"no option {name}; did you mean {near[0]}?")
+def check_names(program: str, given: Iterable[str], *functions: Callable[..., Any]) -> None:
+    """Raises UsageError for an option that is none, but nearly a parameter of the functions."""
+    parameters = {name for function in functions for name in inspect.signature(function).parameters}
+    flags = {flag["name"].replace("-", "_") for flag in extension().options(program)}
+    for name in sorted({*given} - flags - parameters):
+        if near := errors.did_you_mean(name, parameters):
+            raise errors.UsageError(f"no option {name}{near}")
 
 
 def options(program: str) -> str:

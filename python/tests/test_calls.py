@@ -135,7 +135,7 @@ NO_IMAGES = {"images": None, "simulate": 8, "latent": 4, "image_shape": (36,)}
         ({"device": "cuda"}, "UsageError", "the model is on cpu, not cuda"),
         ({"out": "/proc/nowhere"}, "OutputError", "cannot make this folder"),
         ({"likelihood": None}, "UsageError", "the model has no likelihood"),
-        ({"likelihood": "bernouli"}, "UsageError", "did you mean 'bernoulli'"),
+        ({"likelihood": "bernouli"}, "UsageError", "did you mean bernoulli"),
         ({"decoder": "fc3,fc4"}, "UsageError", "decoder must be a function"),
         ({"dry_run": True}, "UsageError", "dry_run is an option of the programs"),
         ({"simulate": 3}, "UsageError", "give images or simulate"),
