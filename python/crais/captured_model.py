@@ -11,6 +11,7 @@ import math
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -50,6 +51,16 @@ _DIRECTIONS = 3  # random ones, along which a density is looked at
 _DIFFERENCES = (0.02, 0.04)  # half the distances of difference quotients
 _FAR = (1e2, 1e4, 1e6, 1e8)  # from the origin
 _OUTPUT_ROWS = 16  # so that logits of a few pixels do not all lie in [0, 1] by chance
+
+
+@dataclass
+class Captured:
+    """What a reader gets."""
+
+    functions: dict[str, Function]
+    arrays: dict[str, Tensor]
+    described: dict[str, Any]
+    known: KnownModel | None  # what crais can compute of it from weights alone
 
 
 class CapturedModel:
@@ -165,12 +176,27 @@ class CapturedModel:
             functions["simulate"] = self.simulate
         return functions
 
-    def known_layers(self) -> KnownModel | None:
-        """What crais can compute of the model from weights alone."""
-        if self.decoder is None or self.labels is not None:
-            return None
-        z, x = self.draw_z(2), self.plain_x(2)
-        return recognise(self.decoder, self.likelihood, self.prior, self.encoder, z, x)
+    def captured(
+        self,
+        name: str,
+        simulate: int,
+        *,
+        forces: bool = False,
+        fused: bool = True,
+        binarisation: str | None = None,
+    ) -> Captured:
+        """All of it, with `simulate` pairs where no function draws; checked, as by `checks`."""
+        functions, arrays = self.functions(forces), self.checks(forces)
+        if "simulate" not in functions:
+            arrays |= self.pairs(simulate)
+        described, known = self.describe(functions, name, binarisation), None
+        if fused and self.decoder is not None and self.labels is None:
+            z, x = self.draw_z(2), self.plain_x(2)
+            known = recognise(self.decoder, self.likelihood, self.prior, self.encoder, z, x)
+        if known is not None:
+            described[known.key] = known.describe()
+            arrays |= known.tensors()
+        return Captured(functions, arrays, described, known)
 
     def num_uniforms(self) -> int:
         return self.prior.uniforms + self.likelihood.uniforms * math.prod(self.shape)
@@ -380,13 +406,6 @@ def taking_shapes(x: Sequence[int], z: Sequence[int] | None = None) -> Iterator[
         of_z = "" if z is None else f"z {['B', *z]} and "
         rows = f"{of_z}x {['B', *x]}".replace("'", "")
         raise RowShapeError(f"the model fails for {rows}: {first_line(error)}") from error
-
-
-def computes(known: KnownModel, arrays: dict[str, Tensor]) -> bool:
-    """True if the weights have the model's own values: else PyTorch computes it."""
-    with torch.no_grad():
-        log_p = known.log_joint(arrays["check.z"], arrays["check.x"])
-    return not differ(log_p, arrays["check.value"], VALUE_TOLERANCE)
 
 
 def check_density(value: Any, z: Tensor, what: str) -> None:

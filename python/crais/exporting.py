@@ -33,9 +33,9 @@ from crais.graphs import spread
 from crais.captured_model import (
     GRAD_TOLERANCE,
     VALUE_TOLERANCE,
+    Captured,
     CapturedModel,
     check_inputs,
-    computes,
     differ,
     joint_of,
     manifest,
@@ -192,37 +192,29 @@ def export(
     with model.in_eval_mode():
         with OwnNumbers():
             model.check_shapes()
-            known = model.known_layers() if fused else None
-            functions = model.functions()
-            arrays = model.checks()
-        if known is not None and not computes(known, arrays):
-            known = None
-        if "simulate" not in functions:
-            with OwnNumbers():
-                pairs = model.pairs(simulate)
-            arrays |= pairs
-            what = "a log_joint" if model.likelihood is None else "this prior or likelihood"
-            notes.append(
-                f"{simulate} simulated pairs are stored for certificates"
-                if pairs
-                else f"no certificate: there is no way to simulate from {what}"
+            found = model.captured(
+                name or os.path.splitext(os.path.basename(path))[0],
+                simulate,
+                fused=fused,
+                binarisation=binarisation,
             )
-        name = name or os.path.splitext(os.path.basename(path))[0]
-        described = model.describe(functions, name, binarisation)
+        if "pairs.z" in found.arrays:
+            notes.append(f"{simulate} simulated pairs are stored for certificates")
+        elif "simulate" not in found.functions:
+            what = "a log_joint" if model.likelihood is None else "this prior or likelihood"
+            notes.append(f"no certificate: there is no way to simulate from {what}")
+        described, known = found.described, found.known
         described["device"] = model.device.type
-        if known is not None:
-            described[known.key] = known.describe()
-            arrays |= known.tensors()
         beside = os.path.dirname(os.path.abspath(path))  # so that no reader sees half a file
         with tempfile.TemporaryDirectory(dir=beside) as folder:
             file = os.path.join(folder, "model")
             if known is not None and known.is_mlp:
-                report = _write_weights(file, known, arrays, described)
+                report = _write_weights(file, known, found)
             elif os.fspath(path).endswith(".pt"):
-                report = _write_script(file, model, functions, arrays, described)
+                report = _write_script(file, model, found)
             else:
                 described["cpu_flags"] = _cpu_flags(march)
-                report = _write_package(file, model, functions, arrays, described, march)
+                report = _write_package(file, model, found, march)
             report.path, report.bytes = os.fspath(path), os.path.getsize(file)
             os.replace(file, path)
     report.functions = described["functions"]
@@ -289,12 +281,7 @@ def _trace(
 
 
 def _write_package(
-    file: str,
-    model: CapturedModel,
-    functions: dict[str, Function],
-    arrays: dict[str, Tensor],
-    described: dict[str, Any],
-    march: str | None,
+    file: str, model: CapturedModel, found: Captured, march: str | None
 ) -> ExportReport:
     """Native code for each function, by AOTInductor."""
     _check_compiler()
@@ -302,31 +289,25 @@ def _write_package(
 
     compiled: dict[str, Any] = {
         key: _compile(key, function, model.examples(key), march)
-        for key, function in functions.items()
+        for key, function in found.functions.items()
     }
     package = file + ".pt2"  # the only name that the packager takes
     package_aoti(package, compiled)
-    report = _measure("compiled", load_package(package, "joint"), arrays, described)
+    report = _measure("compiled", load_package(package, "joint"), found)
     with zipfile.ZipFile(package, "a") as archive:
         folder = archive.namelist()[0].split("/")[0]
-        archive.writestr(f"{folder}/extra/{_EXTRA}", manifest(arrays, described))
+        archive.writestr(f"{folder}/extra/{_EXTRA}", manifest(found.arrays, found.described))
     os.rename(package, file)
     return report
 
 
-def _write_script(
-    file: str,
-    model: CapturedModel,
-    functions: dict[str, Function],
-    arrays: dict[str, Tensor],
-    described: dict[str, Any],
-) -> ExportReport:
+def _write_script(file: str, model: CapturedModel, found: Captured) -> ExportReport:
     """TorchScript methods, whose gradients the reader takes."""
     module: Any = torch.nn.Module()
     module.parts = torch.nn.ModuleList(modules_of(model.parts))
     plain = {"joint": ("log_joint", model.log_joint), "prior": ("log_prior", model.prior.log_prob)}
     examples = {}
-    for key, function in functions.items():
+    for key, function in found.functions.items():
         method, function = plain.get(key, (key, function))
         setattr(module, method, function)
         examples[method] = model.examples(key)(_TRACE_ROWS[0])
@@ -342,25 +323,22 @@ def _write_script(
     finally:
         for parameter in frozen:
             parameter.requires_grad_(True)
-    report = _measure("TorchScript", joint_of(traced.log_joint), arrays, described)
-    torch.jit.save(traced, file, _extra_files={_EXTRA: manifest(arrays, described)})
+    report = _measure("TorchScript", joint_of(traced.log_joint), found)
+    torch.jit.save(traced, file, _extra_files={_EXTRA: manifest(found.arrays, found.described)})
     return report
 
 
-def _write_weights(
-    file: str, mlp: KnownModel, arrays: dict[str, Tensor], described: dict[str, Any]
-) -> ExportReport:
+def _write_weights(file: str, mlp: KnownModel, found: Captured) -> ExportReport:
     """No code: the reader knows what an MLP computes."""
-    report = _measure("weights", joint_of(mlp.log_joint), arrays, described)
+    report = _measure("weights", joint_of(mlp.log_joint), found)
     with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr(f"model/extra/{_EXTRA}", manifest(arrays, described))
+        archive.writestr(f"model/extra/{_EXTRA}", manifest(found.arrays, found.described))
     return report
 
 
-def _measure(
-    kind: str, joint: Function, arrays: dict[str, Tensor], described: dict[str, Any]
-) -> ExportReport:
+def _measure(kind: str, joint: Function, found: Captured) -> ExportReport:
     """How far what was written and eager differ, and what an evaluation costs."""
+    arrays = found.arrays
     value, grad = joint(*check_inputs(arrays))
     if differ(value, arrays["check.value"], VALUE_TOLERANCE) or differ(
         grad, arrays["check.grad"], GRAD_TOLERANCE
@@ -370,7 +348,7 @@ def _measure(
         )
     costs = {rows: _seconds_a_row(joint, arrays, rows) for rows in (8, 16, 32, 64, 128, 256)}
     batch = min(rows for rows, cost in costs.items() if cost <= 1.05 * min(costs.values()))
-    described["batch"] = batch
+    found.described["batch"] = batch
     return ExportReport(
         path="",
         bytes=0,

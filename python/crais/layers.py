@@ -181,7 +181,7 @@ def _agree(network: Network, decoder: Callable[[Tensor], Any], z: Tensor, values
     if ours.shape[1] != values or ours.numel() != theirs.numel():
         return False
     largest = theirs.abs().max()
-    return bool((ours - theirs.reshape(ours.shape)).abs().max() <= 1e-3 * (1 + largest))
+    return bool((ours - theirs.reshape(ours.shape)).abs().max() <= 1e-4 * (1 + largest))
 
 
 def _likelihood(likelihood: Likelihood) -> str | None:

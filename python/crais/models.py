@@ -18,7 +18,6 @@ from crais.captured_model import (
     CapturedModel,
     check_inputs,
     check_unchanged,
-    computes,
     manifest,
     taking_shapes,
 )
@@ -103,36 +102,28 @@ def in_memory(
                 ) from None
             raise
         with model.in_eval_mode():
-            forces = _offers_forces(model, force_dtype)
-            functions = model.functions(forces)
-            arrays = model.checks(forces)
-            if "simulate" not in functions:
-                arrays |= model.pairs(simulate)
-            encoded: tuple[Tensor, ...] = ()
-            inputs, value = check_inputs(arrays), arrays["check.value"]
-            if encoder is not None:
-                encoded = model.encode(*inputs[1:])
+            found = model.captured(name, simulate, forces=_offers_forces(model, force_dtype))
+            functions, inputs = found.functions, check_inputs(found.arrays)
+            encoded = () if encoder is None else model.encode(*inputs[1:])
+            tried = {key: functions[key] for key in functions if key in ("joint", "encode")}
+            is_alone = (
+                threads_apart
+                and found.known is None
+                and keeps_state(tried, lambda name, rows: model.examples(name)(rows))
+            )
         model.check_modes()
-        described = model.describe(functions, name)
         sources = [decoder, encoder, parts["log_joint"], log_prior]
-        described["identity"] = digest_of(sources, encoded)
-        described["batch"] = _ROWS.get(device.type, _ROWS_ELSEWHERE)
-        known, is_alone = model.known_layers(), False
-        if known is not None and computes(known, arrays):
-            described[known.key] = known.describe()
-            arrays |= known.tensors()
-        elif threads_apart:
-            with model.in_eval_mode():
-                tried = {key: functions[key] for key in functions if key in ("joint", "encode")}
-                is_alone = keeps_state(tried, lambda name, rows: model.examples(name)(rows))
+        found.described["identity"] = digest_of(sources, encoded)
+        found.described["batch"] = _ROWS.get(device.type, _ROWS_ELSEWHERE)
 
     def check() -> None:
         torch.set_num_threads(1)
         model.check_modes()
         with model.in_eval_mode():
-            check_unchanged(model.joint, inputs, value)
+            check_unchanged(model.joint, inputs, found.arrays["check.value"])
 
-    return InMemory(functions, manifest(arrays, described), device, model.shape, check, is_alone)
+    described = manifest(found.arrays, found.described)
+    return InMemory(functions, described, device, model.shape, check, is_alone)
 
 
 def _offers_forces(model: CapturedModel, force_dtype: str) -> bool:
