@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Iterable
+import os
+import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 
@@ -54,6 +57,28 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 def first_line(error: BaseException) -> str:
     text = str(error).strip()
     return text.splitlines()[0] if text else type(error).__name__
+
+
+# Exit codes of the programs.
+_CODES = {
+    UsageError: os.EX_USAGE,
+    DataError: os.EX_DATAERR,
+    NoInputError: os.EX_NOINPUT,
+    DeviceError: os.EX_UNAVAILABLE,
+    InternalError: os.EX_SOFTWARE,
+    OutputError: os.EX_CANTCREAT,
+    Interrupted: os.EX_TEMPFAIL,
+}
+
+
+@contextlib.contextmanager
+def one_line(program: str) -> Iterator[None]:
+    """An error of crais's becomes one line on stderr, and the exit code of the programs."""
+    try:
+        yield
+    except tuple(_CODES) as error:
+        print(f"{program}: {first_line(error)}", file=sys.stderr)
+        sys.exit(next(code for kind, code in _CODES.items() if isinstance(error, kind)))
 
 
 # In the order of ErrorKind (src/util/error.h).
