@@ -145,17 +145,8 @@ def export(
 
     Give a `decoder` with its `likelihood`, or a `log_joint`:
 
-    decoder       z [B, latent] -> output, what the likelihood takes
-    likelihood    p(x | output), one of `crais.likelihoods` or your own
-    prior         p(z): one of `crais.priors`, a distribution of PyTorch's, a flow of zuko's or
-                  normflows'; a standard normal if it is left out
-    log_prior     z -> log p(z) [B], for a prior that is only a function
-    log_joint     (z [B, latent], x [B, *image_shape]) -> log p(x, z) [B], nats
-    encoder       x [B, *image_shape] -> mean, log_var [B, latent] of q(z | x), or mean and
-                  scale_tril [B, latent, latent]; annealing then starts there
-    latent        D, or the shape of z, as (4, 8, 8): then decoder, log_joint and log_prior take
-                  maps [B, 4, 8, 8], and the encoder returns them; priors of crais have rows [B, D]
-    image_shape   of one datum, without the batch; any rank
+    decoder, likelihood, prior, log_prior, log_joint, encoder, latent, image_shape
+                  as in `crais.evaluate`; annealing starts at the encoder's q(z | x)
     labels        of a conditional model p(x | y): examples of y [K, ...], float32 or int64, one of
                   which each simulated datum gets. Functions then take y after their other
                   arguments: decoder(z, y), encoder(x, y), log_joint(z, x, y)

@@ -280,9 +280,6 @@ class Comparison:
     flagged        how many images are flagged in either result
     unflagged      (mean, data_se, mc_se) of the others; None where no image is flagged
     difference, std_error  [N], of each image; the error is Monte Carlo's
-
-    For two densities, mean is the log ratio of their normalisers. Their replicates are
-    independent, so its error is unpaired_se.
     """
 
     mean: float
@@ -299,14 +296,8 @@ class Comparison:
     unflagged: tuple[float, float, float] | None
     difference: Array
     std_error: Array
-    is_density: bool
 
     def __repr__(self) -> str:
-        if self.is_density:
-            return (
-                f"log Z, after - before: {self.mean:+.4f} nats; SE {self.unpaired_se:.2g} over "
-                f"{len(self.difference)} independent replicates of each density"
-            )
         lines = [
             f"after - before: {self.mean:+.3f} nats, 95% interval {self.low:+.3f} to {self.high:+.3f}; "
             f"SE over {len(self.difference)} images {self.data_se:.3f} (of separate sets "
@@ -325,19 +316,13 @@ def compare(before: Result, after: Result) -> Comparison:
     >>> crais.compare(crais.evaluate(old, images), crais.evaluate(new, images))
 
     Pairing cancels most of the spread between images, so the error is far smaller than that of
-    two separate means. For two densities, the difference is the log ratio of their normalisers.
-    Raises UsageError where the images differ, or where one result is of images and the other of a
-    density. Cost: no evaluation.
+    two separate means. Raises UsageError where the images differ, or a result is of a density:
+    `bayes_factor` compares these. Cost: no evaluation.
     """
-    if not isinstance(before, Result) or not isinstance(after, Result):
-        raise UsageError("compare takes two results, of evaluate or log_normalizer")
-    if before._is_density() != after._is_density():
-        raise UsageError("one result has images and the other a density: compare two of a kind")
-    if before._is_density() and len(before) != len(after):
-        raise UsageError(
-            f"the results have {len(before)} and {len(after)} replicates: give both the same `problems`"
-        )
-    one, two = (result.summary.get("images", {}).get("sha256") for result in (before, after))
+    for result in (before, after):
+        if not isinstance(result, Result) or result._is_density():
+            raise UsageError("compare takes two results of evaluate; bayes_factor two of densities")
+    one, two = (result.summary["images"]["sha256"] for result in (before, after))
     if one != two or len(before) != len(after):
         raise UsageError("the results have different images: evaluate both models on the same images")
     fields = extension().compare(
@@ -347,10 +332,8 @@ def compare(before: Result, after: Result) -> Comparison:
             for one in (after, before)
         )
     )  # fmt: skip
-    difference, std_error = (np.asarray(fields.pop(name)) for name in ("difference", "std_error"))
-    return Comparison(
-        **fields, difference=difference, std_error=std_error, is_density=before._is_density()
-    )
+    each = {name: np.asarray(fields.pop(name)) for name in ("difference", "std_error")}
+    return Comparison(**fields, **each)
 
 
 @dataclass(frozen=True)

@@ -144,15 +144,6 @@ def test_a_density_that_is_nowhere_at_the_checks_is_the_run_s_to_judge():
         normalizer(lambda z: torch.where(z[:, 0] > 50, skewed(z), -math.inf), 2, **ALONE)
 
 
-def test_comparing_densities_speaks_of_replicates():
-    one, wide = (normalizer(f"normal:{dim},sd=2", steps=8) for dim in (2, 3))
-    found = crais.compare(one, wide)
-    assert found.mean == pytest.approx(math.log(2 * math.sqrt(2 * math.pi)), abs=5 * found.unpaired_se)
-    assert "image" not in repr(found) and "10 independent replicates of each density" in repr(found)
-    with pytest.raises(crais.UsageError, match="10 and 5 replicates"):
-        crais.compare(one, normalizer("normal:2", steps=8, problems=5))
-
-
 @pytest.mark.parametrize(
     ("density", "options", "words"),
     [
