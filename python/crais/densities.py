@@ -140,8 +140,8 @@ def density_of(
 
     if not is_plain and prior_transform is None:
         check_falls()
-    if _lacks_second_derivatives(density, e.float() if is_single else e):
-        density = gradients.once(density)
+    if once := gradients.once(density, e.float() if is_single else e):
+        density = once
         notes.append("second derivatives are differences of gradients: autograd has none")
     names = [getattr(one, "__name__", "") for one in (target, value_and_grad, prior_transform)]
     return Density(
@@ -318,13 +318,6 @@ def _explain_numpy(returned: Any, what: str, instead: str) -> None:
         raise UsageError(
             f"{what} is of NumPy, whose functions have no gradient: {instead} ({why})"
         )
-
-
-def _lacks_second_derivatives(log_density: Function, e: Tensor) -> bool:
-    try:
-        return not gradients.has_second_derivatives(log_density, e)
-    except Exception:  # the run's to say
-        return False
 
 
 # What a prior promises.

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from crais.captured import Function
 from crais.densities import Density
 from crais.errors import UsageError
 from crais.native import extension
-from crais.particles import Particles, flattened, to_arviz
+from crais.particles import Particles
 
 Array = NDArray[Any]
 
@@ -137,7 +138,8 @@ class Result:
         """
         if not self._is_density():
             raise AttributeError("log_z is for densities; images have `log_likelihood`")
-        return _log_mean(self._tables[self.method]["log_normalizer"])
+        logs = torch.from_numpy(self._tables[self.method]["log_normalizer"])
+        return float(logs.flatten().logsumexp(0)) - math.log(logs.numel())
 
     @property
     def rounds(self) -> list[dict[str, float]]:
@@ -165,8 +167,7 @@ class Result:
         Priors or supports by name give a dict of arrays. The particles' weights are `log_weights`.
         Raises AttributeError for images, and UsageError where no particles were kept.
         """
-        particles = self._particles()
-        return flattened(particles.by_name(particles.z))
+        return self._particles().flat
 
     @property
     def log_weights(self) -> Array:
@@ -181,7 +182,7 @@ class Result:
 
         Draws are resampled by weight, so some repeat: `ess` says how many count.
         """
-        return to_arviz(self._particles(), draws, int(self.summary["settings"]["seed"]))
+        return self._particles().to_arviz(draws, int(self.summary["settings"]["seed"]))
 
     def _particles(self) -> Particles:
         if not self._is_density():
@@ -251,14 +252,6 @@ class Result:
         """
         with open(path, "w", encoding="utf-8") as file:
             file.write(self._report.file("report.html"))
-
-
-def _log_mean(logs: Array) -> float:
-    """log of the mean of exp."""
-    highest = float(logs.max())
-    if not math.isfinite(highest):
-        return highest
-    return highest + math.log(float(np.exp(logs - highest).mean()))
 
 
 def _number(value: Any) -> float:
@@ -332,7 +325,7 @@ def compare(before: Result, after: Result) -> Comparison:
             for one in (after, before)
         )
     )  # fmt: skip
-    each = {name: np.asarray(fields.pop(name)) for name in ("difference", "std_error")}
+    each: dict[str, Any] = {name: np.asarray(fields.pop(name)) for name in ("difference", "std_error")}
     return Comparison(**fields, **each)
 
 
