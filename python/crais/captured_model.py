@@ -362,11 +362,6 @@ class CapturedModel:
                     f"log p(x, z) is {value.dtype}; models are float32: call .float(), or give "
                     'dtype="float32", which evaluates a copy'
                 )
-            if self.decoder is not None:
-                with torch.enable_grad():
-                    output = self.decoder(z, *y)
-                    of_output = isinstance(self.likelihood, Distribution)
-                    _check_reaches(z, self.likelihood.log_prob(x, output) if of_output else output)
             if self.encoder is not None:
                 self.encoder = flat(adapted_encoder(self.encoder, x, y, self.latent))
                 self._check_encoder(x, *y)
@@ -438,18 +433,6 @@ def check_bounded(log_density: Function, z: Tensor, what: str) -> None:
         raise UsageError(
             f"{what} grows without bound, from {float(values[0, row]):.4g} at |z| = {_FAR[0]:.0e} to "
             f"{float(values[-1, row]):.4g} at {_FAR[-1]:.0e}: is it a loss, of the wrong sign?"
-        )
-
-
-def _check_reaches(z: Tensor, output: Any) -> None:
-    """The decoder's output must have a gradient with respect to z, whatever else it has one to."""
-    parts = output if isinstance(output, (tuple, list)) else (output,)
-    sums = [part.sum() for part in parts if part.requires_grad]
-    grads = torch.autograd.grad(sums, z, allow_unused=True) if sums else (None,)
-    if grads[0] is None:
-        raise UsageError(
-            "the decoder's output has no gradient with respect to z: is there a .detach(), a "
-            "no_grad, NumPy in it?"
         )
 
 

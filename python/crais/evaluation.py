@@ -35,7 +35,6 @@ from crais.captured_model import (
 )
 from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood, named
-from crais.loading import refuse_hub
 from crais.models import InMemory, in_memory
 from crais.priors import Prior
 from crais.priors import adapted as adapted_prior
@@ -108,7 +107,7 @@ def evaluate(
     labels       y [N, ...] of a conditional model p(x | y), whose functions take y last; by
                  default the labels beside the images in a Dataset or DataLoader
     layout       "NHWC" if the images have their channels last
-    dtype        "float32": evaluate a copy of a model in float64, bfloat16 or half in float32
+    dtype        "float32": evaluate a copy of modules in float64, bfloat16 or half in float32
     progress     show a bar, if tqdm is installed
 
     Returns a `Result`. crais calls the functions with many rows at once, in float32, on the model's
@@ -148,7 +147,8 @@ def evaluate(
         "log_prior": log_prior,
     }
     if isinstance(model, (str, os.PathLike)):
-        refuse_hub(os.fspath(model))
+        if (name := os.fspath(model)).startswith("hf://"):
+            raise UsageError(f"{name} is on the Hub: give crais.load({name!r}) in its place")
         chosen = {"likelihood": likelihood, "latent": latent, "dtype": dtype, **options}
         if isinstance(labels, str):
             chosen["labels"] = labels

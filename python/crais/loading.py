@@ -9,7 +9,6 @@ from typing import Any
 
 from crais.errors import NoInputError, UsageError, first_line
 
-_HUB = "hf://"
 _NAME = re.compile(r"hf://(?P<repository>[^/@]+/[^/@]+)(?:/(?P<file>.+))?")
 # What a repository without a named file is searched for. The second is code.
 _FILES = ("model.safetensors", "model.pt2")
@@ -74,9 +73,3 @@ def load(source: str, *, revision: str | None = None, trust_code: bool = False) 
     advice = "" if parts["file"] else f"; name a file, as {source}/FILE"
     at = f" at revision {revision}" if revision else ""
     raise NoInputError(f"{source}: no {' or '.join(files)}{at}{where}{advice}")
-
-
-def refuse_hub(name: str) -> None:
-    """Raises UsageError for a name on the Hub, where a file is due."""
-    if name.startswith(_HUB):
-        raise UsageError(f"{name} is on the Hub: give crais.load({name!r}) in its place")

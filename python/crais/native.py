@@ -8,13 +8,11 @@ import importlib
 import inspect
 import os
 import re
-import sys
 import threading
 import time
-import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -111,7 +109,6 @@ class Run:
             self._tqdm = importlib.import_module("tqdm.auto").tqdm if progress else None
         self._unit = unit
         self._bar: Any = None
-        self._process = os.getpid()
 
     def call(self, name: str, inputs: tuple[Tensor, ...]) -> Any:
         """A function of the model, on the model's device."""
@@ -123,12 +120,6 @@ class Run:
         except KeyboardInterrupt:
             self.stopped = True
             raise
-        except BaseException as error:
-            if os.getpid() != self._process:
-                _end_child(error)
-            raise
-        if os.getpid() != self._process:
-            _end_child(RuntimeError("a child process of the model cannot go on with the run"))
         if name.startswith("joint"):
             self._watch(outputs, inputs)
         return outputs
@@ -168,24 +159,6 @@ class Run:
         same = (self.images == x).flatten(1).all(1).nonzero()
         point = ", ".join(f"{value:.4g}" for value in z[:4].tolist()) + (", ..." * (len(z) > 4))
         self.astray = f"; log p(x, z) of image {int(same[0])} is not finite at z = ({point})"
-
-
-def _end_child(error: BaseException) -> NoReturn:
-    """Ends a process that was forked in the model, as Python would have ended it there.
-
-    The run is its parent's, and so are the threads of the library, which are not here.
-    """
-    status = 1
-    if not isinstance(error, SystemExit):
-        traceback.print_exception(error)
-    elif error.code is None or isinstance(error.code, int):
-        status = error.code or 0
-    else:
-        print(error.code, file=sys.stderr)
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()
-    os._exit(status & 0xFF)
 
 
 _running: set[Run] = set()
