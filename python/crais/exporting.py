@@ -27,7 +27,6 @@ from torch import Tensor
 from crais.captured import Function, modules_of, tensors_of
 from crais.errors import UsageError, did_you_mean, first_line
 from crais.forces import processor_flags
-from crais.graphs import spread
 from crais.captured_model import (
     GRAD_TOLERANCE,
     VALUE_TOLERANCE,
@@ -241,7 +240,6 @@ def _trace(
             with unvalidated(), shapes.patch(use_duck_shape=False):  # type: ignore[attr-defined]
                 tracer = make_fx(
                     call,
-                    decomposition_table={torch.ops.aten.convolution.default: spread},
                     tracing_mode="symbolic",
                     _allow_non_fake_inputs=True,
                 )
