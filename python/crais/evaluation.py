@@ -308,7 +308,11 @@ def log_normalizer(
         for name, value in {"dim": dim, "starts": starts, **spaces}.items():
             if value is not None:
                 raise UsageError(f"{name} is for a function; {target} has its own")
-        return _log_normalizer(target, None, options, progress)
+        named = (target, native.by_flag(options))
+        return _estimated(
+            lambda run: native.extension().log_normalizer(*named, run, None, 0, [], [], False, ""),
+            progress,
+        )
     device = device_of([target], [value_and_grad, prior_transform])
     check_still_eval = check_modes([target, prior_transform])
     with native.as_before(device), OwnNumbers():
@@ -324,54 +328,52 @@ def log_normalizer(
         options["dtype"] = str(density.dtype).removeprefix("torch.")
     options = {"device": str(device), **options}
     starts = None if starts is None else _starts_of(starts, density, options)
-    sources = [target, prior_transform, value_and_grad]
-    return _log_normalizer(density, starts, options, progress, sources, check_still_eval)
+    function = _density(density.log_density)
+    found = _examined(function, density.dim, torch.device(options["device"]), options)
+    if found.is_alone:
+        _call_alone(options)
+    name = density.name if density.name.isidentifier() else "function"
+    about = (density.dim, density.notes, density.doubts, density.is_single)
+    identity = digest_of([target, prior_transform, value_and_grad], found.values)
 
+    def check() -> None:
+        check_still_eval()
+        found.check()
 
-def _log_normalizer(
-    target: str | Density,
-    starts: Tensor | None,
-    options: dict[str, Any],
-    progress: bool,
-    sources: Sequence[Any] = (),
-    check_still_eval: Callable[[], None] = lambda: None,
-) -> Result:
-    """The result for a target's name, or for a density on the device that `options` names.
-
-    `sources` are the user's functions in it.
-    """
-    functions: dict[str, Function] = {}
-    device, name, identity = torch.device("cpu"), str(target), ""
-    check: Callable[[], None] | None = None
-    about: tuple[Any, ...] = (0, [], [], False)
-    density = target if isinstance(target, Density) else None
-    if density is not None:
-        device = torch.device(options["device"])
-        about = (density.dim, density.notes, density.doubts, density.is_single)
-        name = density.name if density.name.isidentifier() else "function"
-        functions = {"log_density": _density(density.log_density)}
-        found = _examined(functions["log_density"], density.dim, device, options, check_still_eval)
-        identity, check = digest_of(sources, found.values), found.check
-        if found.is_alone:
-            _call_alone(options)
-    given = native.by_flag(options)
     try:
-        report, run = native.call(
-            "estimate-logz",
+        return _estimated(
             lambda run: native.extension().log_normalizer(
-                name, given, run, starts, *about, identity
+                name, native.by_flag(options), run, starts, *about, identity
             ),
-            functions,
-            progress=progress,
-            unit="problems",
-            device=device,
+            progress,
+            density,
+            functions={"log_density": function},
+            device=torch.device(options["device"]),
             check=check,
         )
     except InternalError as error:
-        if density is not None:
-            density.explain(error)
+        density.explain(error)
         raise
-    return _finished(report, None, run.stopped, "problems", density)
+
+
+def _estimated(
+    function: Callable[[native.Run], Any],
+    progress: bool,
+    density: Density | None = None,
+    *,
+    program: str = "estimate-logz",
+    unit: str = "problems",
+    **about: Any,
+) -> Result:
+    """The result of a report; raises Interrupted where Ctrl-C came, or it is not whole."""
+    report, run = native.call(program, function, progress=progress, unit=unit, **about)
+    images = run.images if unit == "images" else None
+    result = Result(report, images, density) if report.done > 0 else None
+    if result is not None and report.done == report.total and not run.stopped:
+        return result
+    error = Interrupted(f"interrupted; {report.done:,} of {report.total:,} {unit} are done")
+    error.result = result
+    raise error
 
 
 def _in_memory(
@@ -445,30 +447,19 @@ def _evaluated(
     given = native.by_flag(flags)
     device = torch.device("cpu") if model is None else model.device
     manifest = b"" if model is None else model.manifest
-    report, run = native.call(
-        "eval-loglik",
+    of_model: dict[str, Any] = {}
+    if model is not None:
+        of_model = {"functions": model.functions, "check": model.check}
+    return _estimated(
         lambda run: native.extension().evaluate(
             operand, given, run, data.images, data.labels, manifest, device
         ),
-        {} if model is None else model.functions,
-        progress=progress,
+        progress,
+        program="eval-loglik",
         unit="images",
         device=device,
-        check=None if model is None else model.check,
+        **of_model,
     )
-    return _finished(report, run.images, run.stopped, "images")
-
-
-def _finished(
-    report: Any, images: Tensor | None, stopped: bool, unit: str, density: Density | None = None
-) -> Result:
-    """The result of a report; raises Interrupted where Ctrl-C came, or it is not whole."""
-    result = Result(report, images, density) if report.done > 0 else None
-    if result is not None and report.done == report.total and not stopped:
-        return result
-    error = Interrupted(f"interrupted; {report.done:,} of {report.total:,} {unit} are done")
-    error.result = result
-    raise error
 
 
 def _parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -548,8 +539,6 @@ def _density(function: Function) -> Function:
                 ) from error
             raise
         check_density(value, z, "the log density")
-        if value.dtype != z.dtype:
-            raise UsageError(f"the log density is {value.dtype} and z is {z.dtype}: make them equal, or set dtype")
         return value
 
     return log_density
@@ -569,7 +558,6 @@ def _examined(
     dim: int,
     device: torch.device,
     options: dict[str, Any],
-    check_still_eval: Callable[[], None],
 ) -> _Examined:
     """Looks at a density before the run, at points around 0.
 
@@ -584,7 +572,7 @@ def _examined(
     def joint(z: Tensor) -> tuple[Tensor, Tensor]:
         return with_gradient(density, z)
 
-    found = _Examined(check_still_eval, False, [])
+    found = _Examined(lambda: None, False, [])
     with native.as_before(device), OwnNumbers():
         torch.set_num_threads(1)
         check_bounded(density, points(8), "the log density")
@@ -607,7 +595,6 @@ def _examined(
         check_rows(joint, [z], "log density")
 
     def check() -> None:
-        check_still_eval()
         torch.set_num_threads(1)
         check_unchanged(joint, [z], value, "log density")
 

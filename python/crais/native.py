@@ -217,10 +217,10 @@ def as_before(device: torch.device) -> Iterator[None]:
 def call(
     program: str,
     function: Callable[[Run], Any],
-    functions: Mapping[str, Callable[..., Any]],
     *,
     progress: bool,
     unit: str,
+    functions: Mapping[str, Callable[..., Any]] = {},
     device: torch.device = torch.device("cpu"),
     check: Callable[[], None] | None = None,
 ) -> tuple[Any, Run]:
