@@ -24,9 +24,9 @@ from crais.captured import (
     required_arguments,
 )
 from crais.densities import Density, density_of
-from crais.errors import InternalError, Interrupted, UsageError
+from crais.errors import InternalError, Interrupted, RowShapeError, UsageError
 from crais.gradients import with_gradient
-from crais.images import Data, as_batch, channels_first_of, read, shapes_for, tensor_of
+from crais.images import Data, as_batch, read, shapes_for, tensor_of
 from crais.captured_model import (
     check_bounded,
     check_density,
@@ -184,20 +184,23 @@ def evaluate(
 
     name = type(model).__name__ if model is not None else "model"
 
-    def in_memory_of(shapes: list[Sequence[int]]) -> InMemory:
-        return in_memory(
+    try:
+        captured = in_memory(
             **parts,
             force_dtype=str(options.get("force_dtype") or "auto"),
             latent=latent if latent is not None else _latent_of(model, parts["encoder"]),
-            shapes=shapes,
+            shapes=[shape] if shape is not None else shapes_for(data.images),
             labels=data.labels,
             simulate=_count(options.get("simulate")),
             data=_examples(data.images, options),
             threads_apart=str(options.get("threads")) != "1",
             name=name,
         )
-
-    captured = _in_memory(in_memory_of, data.images, shape)
+    except RowShapeError as error:
+        own = () if data.images is None else data.images.shape[1:]
+        if len(own) == 3 and own[2] in (2, 3, 4) and shape is None:
+            raise UsageError(f'{error}; give layout="NHWC" if channels are last') from error
+        raise
     if data.images is not None:
         data.images = as_batch(data.images, captured.shape)
     wanted_device, device = options.pop("device", None), captured.device
@@ -374,22 +377,6 @@ def _estimated(
     error = Interrupted(f"interrupted; {report.done:,} of {report.total:,} {unit} are done")
     error.result = result
     raise error
-
-
-def _in_memory(
-    make: Callable[[list[Sequence[int]]], InMemory], images: Tensor | None, shape: Any
-) -> InMemory:
-    """The model, for images of this shape, or of one that it takes."""
-    try:
-        return make([shape] if shape is not None else shapes_for(images))
-    except (RuntimeError, ValueError, TypeError, IndexError):
-        moved = channels_first_of(images) if shape is None else None
-        if images is not None and moved is not None:
-            with contextlib.suppress(RuntimeError, ValueError, TypeError, IndexError):
-                shape = make([moved]).shape
-        if images is not None and shape is not None:
-            as_batch(images, shape)  # it may have a word to say
-        raise
 
 
 def _call_alone(options: dict[str, Any]) -> None:

@@ -86,7 +86,7 @@ def as_batch(images: Tensor, shape: Sequence[int]) -> Tensor:
     Raises UsageError where the channels would have to change their place.
     """
     own = tuple(images.shape[1:])
-    if channels_last_for(images, shape):
+    if len(own) == 3 and own[2] > 1 and tuple(shape) == (own[2], *own[:2]) != own:
         raise UsageError(
             f"the model takes images {list(shape)}, and these are {list(own)}: give "
             'images.permute(0, 3, 1, 2), or layout="NHWC"'
@@ -94,18 +94,6 @@ def as_batch(images: Tensor, shape: Sequence[int]) -> Tensor:
     is_one = math.prod(shape) == images.numel() != math.prod(own)
     is_same = [n for n in shape if n > 1] == [n for n in own if n > 1]
     return images.reshape(-1, *shape) if is_one or is_same else images
-
-
-def channels_last_for(images: Tensor, shape: Sequence[int]) -> bool:
-    """[N, H, W, C] where the model takes [C, H, W]."""
-    own = tuple(images.shape[1:])
-    return len(own) == 3 and own[2] > 1 and tuple(shape) == (own[2], *own[:2]) != own
-
-
-def channels_first_of(images: Tensor | None) -> Sequence[int] | None:
-    """The shape of an image after channels are moved to the front, where these may be last."""
-    is_likely = images is not None and images.dim() == 4 and images.shape[3] in (2, 3, 4)
-    return (images.shape[3], *images.shape[1:3]) if images is not None and is_likely else None
 
 
 def _shapes(own: Sequence[int]) -> list[tuple[int, ...]]:

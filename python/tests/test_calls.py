@@ -241,28 +241,6 @@ def test_resume_with_more_problems_says_so(compiled, tmp_path):
     assert again.log_z == first.log_z
 
 
-@pytest.mark.parametrize(
-    "arranged",
-    [
-        lambda x: x[::-1][::-1],
-        lambda x: np.asfortranarray(x),
-        lambda x: np.repeat(x, 2, 0)[::2],
-        lambda x: x.astype(">f4"),
-        lambda x: x.astype(">i8"),
-        lambda x: x.astype("<f2"),
-        lambda x: x.astype(bool),
-        lambda x: np.ma.masked_equal(x, 9.0),
-        lambda x: np.broadcast_to(x, x.shape),
-        lambda x: ListOf(list(x[::-1].astype(">f4")[::-1])),
-        lambda x: torch.from_numpy(x).T.contiguous().T,
-    ],
-)
-def test_arrays_of_any_order_are_copied(evaluate, curved, images, arranged):
-    flat = images.flatten(1)
-    found = evaluate(curved, arranged(flat.numpy()))
-    assert np.array_equal(found.log_likelihood, evaluate(curved, flat).log_likelihood)
-
-
 @pytest.mark.parametrize("name", ["out", "data", "schedule"])
 def test_nul_ends_no_name(evaluate, curved, images, tmp_path, name):
     value = str(tmp_path / "a") + "\0b"
@@ -623,26 +601,6 @@ def test_an_interrupt_that_another_handler_takes_stops_nothing(evaluate, mlp, im
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     assert seen == [1] and len(found) == 20
-
-
-def test_a_handler_of_one_s_own_is_obeyed(evaluate, images):
-    class Mine(Exception):
-        pass
-
-    def handler(*_):
-        raise Mine
-
-    def log_joint(z, x):
-        if z.shape[0] > 8:
-            os.kill(os.getpid(), signal.SIGUSR1)
-        return quadratic(z, x)
-
-    before = signal.signal(signal.SIGUSR1, handler)
-    try:
-        with pytest.raises(Mine):
-            of_joint(evaluate, log_joint, images, threads=1)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
 
 
 ENDS = """

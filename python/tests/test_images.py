@@ -133,7 +133,7 @@ def test_labels_beside_the_images_are_those_of_a_conditional_model():
 @pytest.mark.parametrize(
     ("images", "options", "words"),
     [
-        (X.permute(0, 2, 3, 1), {}, r'takes images \[3, 4, 4\].*are \[4, 4, 3\].*layout="NHWC"'),
+        (X.permute(0, 2, 3, 1), {}, r'x has shape \[4, 4, 3\].*shape \[3, 4, 4\]; give layout="NHWC"'),
         (X.permute(0, 2, 3, 1), {"image_shape": (3, 4, 4)}, r"images\.permute\(0, 3, 1, 2\)"),
         (X, {"layout": "CHW"}, "layout is NCHW or NHWC"),
         (X[:, 0], {"layout": "NHWC"}, r"these are \[10, 4, 4\]"),

@@ -278,19 +278,7 @@ def test_fisher_of_a_categorical_is_the_variance_of_the_score() -> None:
 
 
 @pytest.mark.parametrize("kind", [L.DiscretizedGaussian, L.DiscretizedLogistic])
-@pytest.mark.parametrize("scale", [0.001, 0.01, 0.1])
-def test_fisher_stand_in_of_narrow_and_wide_noise(kind: type, scale: float) -> None:
-    means = torch.linspace(0.4, 0.4 + STEP, 41, dtype=torch.float64).reshape(-1, 1)[:-1]
-    likelihood = kind(scale).double()
-    output = means.repeat_interleave(256, 0).requires_grad_()
-    log_p = likelihood.log_prob(GRID.repeat(40).unsqueeze(1), output)
-    (score,) = torch.autograd.grad(log_p.sum(), output)
-    exact = (log_p.exp() * score[:, 0].square()).sum() / 40
-    assert 0.5 < (likelihood.fisher(output)[0] / exact).item() < 2
-
-
-@pytest.mark.parametrize("kind", [L.DiscretizedGaussian, L.DiscretizedLogistic])
-@pytest.mark.parametrize("mean", [-0.5, -0.05, 0.0, 0.02, 0.97, 1.0, 1.2])
+@pytest.mark.parametrize("mean", [-0.5, -0.05, 0.0, 0.02, 0.401, 0.97, 1.0, 1.2])
 @pytest.mark.parametrize("scale", [0.003, 0.02, 0.1])
 def test_fisher_stand_in_at_the_ends_of_the_range(kind: type, mean: float, scale: float) -> None:
     likelihood = kind("log_scale").double()
@@ -370,7 +358,8 @@ def test_negative_binomial_with_large_theta_is_poisson_in_float32() -> None:
     assert negative.item() == pytest.approx(L.Poisson().log_prob(x, log_mean).item(), rel=1e-4)
 
 
-TRACED = [name for name in NAMES if not name.endswith(("-fixed", "-elementwise", "-sd", "t-pair"))]
+SAME_CODE = ("-fixed", "-elementwise", "-sd", "t-pair", "-halves", "symbols")
+TRACED = [name for name in NAMES if not name.endswith(SAME_CODE)]
 
 
 @pytest.mark.parametrize("name", TRACED)
