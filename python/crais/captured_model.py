@@ -270,7 +270,10 @@ class CapturedModel:
 
         Raises where a value is not finite, or depends on more than its own row.
         """
-        self._check_output()
+        if self.likelihood is not None and self.likelihood.has("check"):
+            with torch.no_grad():
+                output = self.decoder(self.draw_z(_OUTPUT_ROWS), *self.draw_y(_OUTPUT_ROWS))
+            self.warnings += filter(None, [self.likelihood.check(output)])
         z, x, y = self.draw_z(_CHECK_ROWS), self.plain_x(_CHECK_ROWS), self.draw_y(_CHECK_ROWS)
         drawn = self.draw(_CHECK_ROWS)
         if drawn is not None:
@@ -298,15 +301,6 @@ class CapturedModel:
             arrays |= {"prior.loc": loc.float(), "prior.scale_tril": scale_tril.float()}
         return arrays
 
-    def _check_output(self) -> None:
-        """The decoder's output is what its likelihood takes it for: logits, a log sd."""
-        if self.likelihood is None or not self.likelihood.has("check"):
-            return
-        with torch.no_grad():
-            output = self.decoder(self.draw_z(_OUTPUT_ROWS), *self.draw_y(_OUTPUT_ROWS))
-        warning = self.likelihood.check(output)
-        self.warnings += [] if warning is None else [warning]
-
     def describe(
         self,
         functions: dict[str, Function],
@@ -329,10 +323,10 @@ class CapturedModel:
             "uniforms": self.num_uniforms() if "simulate" in functions else 0,
             "likelihood": likelihood.spec() if likelihood is not None else {"name": "log_joint"},
             "prior": self.prior.spec() if likelihood is not None else {"name": "log_joint"},
-            "low": _finite(likelihood.low if likelihood is not None else -float("inf")),
-            "high": _finite(likelihood.high if likelihood is not None else float("inf")),
-            "step": likelihood.step if likelihood is not None else None,
-            "levels": likelihood.levels if likelihood is not None else None,
+            "low": None if likelihood is None or math.isinf(likelihood.low) else likelihood.low,
+            "high": None if likelihood is None or math.isinf(likelihood.high) else likelihood.high,
+            "step": None if likelihood is None else likelihood.step,
+            "levels": None if likelihood is None else likelihood.levels,
             "binarisation": binarisation,
             "labels": None
             if self.labels is None
@@ -569,7 +563,3 @@ def differ(a: Tensor, b: Tensor, tolerance: float) -> bool:
 def manifest(arrays: dict[str, Tensor], described: dict[str, Any]) -> bytes:
     tensors = {name: tensor.detach().cpu() for name, tensor in arrays.items()}
     return safetensors.dumps(tensors, {"crais": json.dumps(described)})
-
-
-def _finite(number: float) -> float | None:
-    return number if abs(number) != float("inf") else None

@@ -16,10 +16,9 @@ Latent: TypeAlias = int | Sequence[int]
 
 def sizes_of(latent: Any, name: str = "latent") -> tuple[int, ...]:
     """The shape of one z, or of one x: (D,), or (C, H, W). Raises UsageError for what is none."""
+    is_number = hasattr(latent, "__index__") and not getattr(latent, "shape", ())  # arrays have it
     try:
-        sizes = (
-            (operator.index(latent),) if _is_number(latent) else tuple(map(operator.index, latent))
-        )
+        sizes = tuple(map(operator.index, (latent,) if is_number else latent))
     except TypeError:
         sizes = ()
     if not sizes or min(sizes) < 1:
@@ -27,10 +26,6 @@ def sizes_of(latent: Any, name: str = "latent") -> tuple[int, ...]:
             f"{name} is a number D or a shape as (4, 8, 8), each at least 1, not {latent!r}"
         )
     return sizes
-
-
-def _is_number(value: Any) -> bool:
-    return hasattr(value, "__index__") and not getattr(value, "shape", ())  # arrays have it too
 
 
 def shaped(function: Function, sizes: tuple[int, ...]) -> Function:

@@ -660,12 +660,8 @@ _ACTIVATIONS: dict[str, Callable[..., str | None]] = {
     "mish": lambda: "mish",
     "gelu": lambda approximate="none": "gelu" if approximate == "none" else None,
     "elu": lambda *scales: "elu" if set(scales) <= {1} else None,
-    "leaky_relu": lambda slope=0.01: _leaky(slope),
+    "leaky_relu": lambda slope=0.01: (
+        None if not 0 <= slope <= 1 else "leaky-relu" if slope == 0.01 else f"leaky-relu:{slope!r}"
+    ),
     "softplus": lambda beta=1, threshold=20: "softplus" if (beta, threshold) == (1, 20) else None,
 }
-
-
-def _leaky(slope: float) -> str | None:
-    if not 0 <= slope <= 1:
-        return None
-    return "leaky-relu" if slope == 0.01 else f"leaky-relu:{slope!r}"
