@@ -6,7 +6,6 @@ import contextlib
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -332,16 +331,16 @@ def log_normalizer(
     options = {"device": str(device), **options}
     starts = None if starts is None else _starts_of(starts, density, options)
     function = _density(density.log_density)
-    found = _examined(function, density.dim, torch.device(options["device"]), options)
-    if found.is_alone:
+    is_alone, values, check_still_same = _examined(function, density.dim, options)
+    if is_alone:
         _call_alone(options)
     name = density.name if density.name.isidentifier() else "function"
     about = (density.dim, density.notes, density.doubts, density.is_single)
-    identity = digest_of([target, prior_transform, value_and_grad], found.values)
+    identity = digest_of([target, prior_transform, value_and_grad], values)
 
     def check() -> None:
         check_still_eval()
-        found.check()
+        check_still_same()
 
     try:
         return _estimated(
@@ -531,27 +530,18 @@ def _density(function: Function) -> Function:
     return log_density
 
 
-@dataclass
-class _Examined:
-    """What a look at a density has found."""
-
-    check: Callable[[], None]  # for the end of the run: is it what it was?
-    is_alone: bool  # one thread alone may call it
-    values: list[Tensor]  # at points where it is finite, which tell it from others
-
-
 def _examined(
-    density: Function,
-    dim: int,
-    device: torch.device,
-    options: dict[str, Any],
-) -> _Examined:
+    density: Function, dim: int, options: dict[str, Any]
+) -> tuple[bool, list[Tensor], Callable[[], None]]:
     """Looks at a density before the run, at points around 0.
 
-    Raises UsageError where it grows without bound, or a row's value is not its own. Nothing is
-    checked where the density is not there at the points: the run will say why.
+    Returns whether one thread alone may call it, values that tell it from others, and a check for
+    the end of the run that it is what it was. Raises UsageError where it grows without bound, or a
+    row's value is not its own. Where it is not there at the points, the run will say why.
     """
     dtype = torch.float32 if str(options.get("dtype")) == "float32" else torch.float64
+    device = torch.device(options["device"])
+    values: list[Tensor] = []
 
     def points(rows: int) -> Tensor:
         return torch.randn(rows, dim, dtype=dtype).to(device)
@@ -559,34 +549,30 @@ def _examined(
     def joint(z: Tensor) -> tuple[Tensor, Tensor]:
         return with_gradient(density, z)
 
-    found = _Examined(lambda: None, False, [])
+    def check() -> None:
+        torch.set_num_threads(1)
+        if len(z) > 0:
+            check_unchanged(joint, [z], values[0], "log density")
+
     with native.as_before(device), OwnNumbers():
         torch.set_num_threads(1)
         check_bounded(density, points(8), "the log density")
-        found.is_alone = str(options.get("threads")) != "1" and keeps_state(
+        is_alone = str(options.get("threads")) != "1" and keeps_state(
             {"": joint}, lambda _, rows: (points(rows),)
         )
         z = points(4)
         try:
             value, grad = joint(z)
             z = z[torch.isfinite(value) & torch.isfinite(grad).all(1)]
-            value = joint(z)[0] if len(z) > 0 else value
-            found.values = [value]
+            values.append(joint(z)[0] if len(z) > 0 else value)
             for scale in (1.0, 0.1, 10.0, 0.01) if len(z) < 4 else ():
-                values = density(scale * points(64)).detach()
-                found.values.append(values[torch.isfinite(values)])
+                others = density(scale * points(64)).detach()
+                values.append(others[torch.isfinite(others)])
         except Exception:
-            return found
-        if len(z) == 0:
-            return found
-        check_rows(joint, [z], "log density")
-
-    def check() -> None:
-        torch.set_num_threads(1)
-        check_unchanged(joint, [z], value, "log density")
-
-    found.check = check
-    return found
+            z = z[:0]
+        if len(z) > 0:
+            check_rows(joint, [z], "log density")
+    return is_alone, values, check
 
 
 evaluate.__doc__ = (evaluate.__doc__ or "") + native.options("eval-loglik")
