@@ -557,8 +557,8 @@ def _examined(
     with native.as_before(device), OwnNumbers():
         torch.set_num_threads(1)
         check_bounded(density, points(8), "the log density")
-        is_alone = str(options.get("threads")) != "1" and keeps_state(
-            {"": joint}, lambda _, rows: (points(rows),)
+        is_alone = options.get("threads") not in (1, "1") and keeps_state(
+            joint, lambda rows: (points(rows),)
         )
         z = points(4)
         try:

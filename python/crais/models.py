@@ -100,12 +100,10 @@ def in_memory(
             found = model.captured(name, simulate, forces=_offers_forces(model, force_dtype))
             functions, inputs = found.functions, check_inputs(found.arrays)
             encoded = () if encoder is None else model.encode(*inputs[1:])
-            tried = {key: functions[key] for key in functions if key in ("joint", "encode")}
-            is_alone = (
-                threads_apart
-                and found.known is None
-                and keeps_state(tried, lambda name, rows: model.examples(name)(rows))
-            )
+            is_alone = threads_apart and found.known is None and any(
+                keeps_state(functions[key], model.examples(key))
+                for key in ("joint", "encode") if key in functions
+            )  # fmt: skip
         model.check_modes()
         found.described["identity"] = digest_of(functions_of, encoded)
         found.described["batch"] = _ROWS.get(device.type, _ROWS_ELSEWHERE)
