@@ -23,7 +23,7 @@ from crais.encoders import adapted as adapted_encoder
 from crais.errors import RowShapeError, UsageError, first_line
 from crais.forces import ShorterProducts
 from crais.gradients import with_gradient
-from crais.latents import Latent, flat, shaped, sizes_of
+from crais.latents import Latent, shaped, sizes_of
 from crais.layers import KnownModel, recognise
 from crais.likelihoods import Likelihood
 from crais.outputs import Distribution, OfDecoder, adapted
@@ -140,8 +140,9 @@ class CapturedModel:
         return with_gradient(self.prior.log_prob, z)
 
     def encode(self, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
-        loc, scale = self.encoder(x, *y)
-        return loc, scale
+        """Rows, also of maps; a root of the covariance [B, D, D] stays as it is."""
+        mean, spread = self.encoder(x, *y)
+        return mean.flatten(1), spread.flatten(1) if spread.shape == mean.shape else spread
 
     def output(self, z: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
         """The decoder's output [B, M] and its Fisher weights [B, M], in one row each."""
@@ -357,19 +358,14 @@ class CapturedModel:
                     'dtype="float32", which evaluates a copy'
                 )
             if self.encoder is not None:
-                self.encoder = flat(adapted_encoder(self.encoder, x, y, self.latent))
+                self.encoder = adapted_encoder(self.encoder, x, y, self.latent)
                 self._check_encoder(x, *y)
 
     def _check_encoder(self, x: Tensor, *y: Tensor) -> None:
         with torch.no_grad():
-            code, again = self.encoder(x, *y), self.encoder(x, *y)
+            code, again = self.encode(x, *y), self.encode(x, *y)
         wanted = (x.shape[0], self.latent)
-        if (
-            not isinstance(code, (tuple, list))
-            or len(code) != 2
-            or code[0].shape != wanted
-            or code[1].shape not in (wanted, (*wanted, self.latent))
-        ):
+        if code[0].shape != wanted or code[1].shape not in (wanted, (*wanted, self.latent)):
             raise UsageError(
                 f"the encoder must return mean and log_var {list(wanted)}, or mean and scale_tril "
                 f"{[*wanted, self.latent]}"

@@ -25,7 +25,7 @@ from crais.captured import (
 from crais.densities import Density, density_of
 from crais.errors import InternalError, Interrupted, RowShapeError, UsageError
 from crais.gradients import with_gradient
-from crais.images import Data, as_batch, read, shapes_for, tensor_of
+from crais.images import as_batch, read, shapes_for, tensor_of
 from crais.captured_model import (
     check_bounded,
     check_density,
@@ -128,15 +128,17 @@ def evaluate(
     for name in ("data", "data_dir", "simulate", "split"):
         if images is not None and options.get(name) is not None:
             raise UsageError(f"give images or {name}, not both: each says what to evaluate")
-    data, beside = Data(None, None), None
+    pixels: Tensor | None = None
+    given: Tensor | None = None  # labels
+    beside: Tensor | None = None
     if images is not None:
-        data.images, beside = read(images, key, layout)
+        pixels, beside = read(images, key, layout)
     elif key is not None or layout is not None:
         name = "layout" if key is None else "key"
         raise UsageError(f"{name} needs images: give images, or leave {name} out")
     if labels is not None and not isinstance(labels, str):
-        data.labels = tensor_of(labels, "labels")
-        if data.labels.dim() < 1:
+        given = tensor_of(labels, "labels")
+        if given.dim() < 1:
             raise UsageError("labels is a single number: give [N, ...], one row for each image")
     functions = {
         "decoder": decoder,
@@ -158,7 +160,7 @@ def evaluate(
         for name, value in {**functions, "image_shape": image_shape}.items():
             if value is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
-        return _evaluated(os.fspath(model), chosen, data, progress)
+        return _evaluated(os.fspath(model), chosen, pixels, given, progress)
 
     if isinstance(model, type):
         raise UsageError(f"the model is a class: give an instance, as {model.__name__}()")
@@ -174,12 +176,11 @@ def evaluate(
                 "the model takes a label y as its last argument: give labels=..., or a Dataset or "
                 "DataLoader that has them beside the images"
             )
-        data.labels = beside
+        given = beside
     shape: Any = image_shape if image_shape is not None else getattr(model, "image_shape", None)
     if shape is not None:
         shape = sizes_of(shape, "image_shape")
-        if data.images is not None:
-            data.images = as_batch(data.images, shape)
+        pixels = pixels if pixels is None else as_batch(pixels, shape)
 
     name = type(model).__name__ if model is not None else "model"
 
@@ -188,20 +189,19 @@ def evaluate(
             **parts,
             force_dtype=str(options.get("force_dtype") or "auto"),
             latent=latent if latent is not None else _latent_of(model, parts["encoder"]),
-            shapes=[shape] if shape is not None else shapes_for(data.images),
-            labels=data.labels,
+            shapes=[shape] if shape is not None else shapes_for(pixels),
+            labels=given,
             simulate=_count(options.get("simulate")),
-            data=_examples(data.images, options),
+            data=_examples(pixels, options),
             threads_apart=str(options.get("threads")) != "1",
             name=name,
         )
     except RowShapeError as error:
-        own = () if data.images is None else data.images.shape[1:]
+        own = () if pixels is None else pixels.shape[1:]
         if len(own) == 3 and own[2] in (2, 3, 4) and shape is None:
             raise UsageError(f'{error}; give layout="NHWC" if channels are last') from error
         raise
-    if data.images is not None:
-        data.images = as_batch(data.images, captured.shape)
+    pixels = pixels if pixels is None else as_batch(pixels, captured.shape)
     wanted_device, device = options.pop("device", None), captured.device
     if wanted_device is not None and str(wanted_device) not in (str(device), device.type, "auto"):
         raise UsageError(
@@ -209,7 +209,7 @@ def evaluate(
         )
     if captured.keeps_state:
         _call_alone(options)
-    return _evaluated(name, {"device": str(device), **options}, data, progress, captured)
+    return _evaluated(name, {"device": str(device), **options}, pixels, given, progress, captured)
 
 
 @native.awaited()
@@ -427,24 +427,27 @@ def _starts_of(starts: Any, density: Density, options: dict[str, Any]) -> Tensor
 
 
 def _evaluated(
-    operand: str, flags: dict[str, Any], data: Data, progress: bool, model: InMemory | None = None
+    operand: str,
+    options: dict[str, Any],
+    images: Tensor | None,
+    labels: Tensor | None,
+    progress: bool,
+    model: InMemory | None = None,
 ) -> Result:
     """The result for `model`, or without one for the file that the operand names."""
-    given = native.by_flag(flags)
-    device = torch.device("cpu") if model is None else model.device
-    manifest = b"" if model is None else model.manifest
-    of_model: dict[str, Any] = {}
+    manifest, about = b"", dict[str, Any](device=torch.device("cpu"))
     if model is not None:
-        of_model = {"functions": model.functions, "check": model.check}
+        manifest = model.manifest
+        about |= {"device": model.device, "functions": model.functions, "check": model.check}
+    flags = native.by_flag(options)
     return _estimated(
         lambda run: native.extension().evaluate(
-            operand, given, run, data.images, data.labels, manifest, device
+            operand, flags, run, images, labels, manifest, about["device"]
         ),
         progress,
         program="eval-loglik",
         unit="images",
-        device=device,
-        **of_model,
+        **about,
     )
 
 

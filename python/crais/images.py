@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,14 +17,6 @@ _TYPES = (torch.uint8, torch.float32, torch.int32, torch.int64)
 # By which data sets of dictionaries call them.
 _IMAGES = "image images img pixel_values x data".split()
 _LABELS = "label labels target targets y class".split()
-
-
-@dataclass
-class Data:
-    """What is evaluated, on the CPU; None: what the options choose."""
-
-    images: Tensor | None
-    labels: Tensor | None
 
 
 def read(

@@ -6,8 +6,6 @@ import operator
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from torch import Tensor
-
 from crais.captured import Function
 from crais.errors import UsageError
 
@@ -33,14 +31,3 @@ def shaped(function: Function, sizes: tuple[int, ...]) -> Function:
     if len(sizes) == 1:
         return function
     return lambda z, *others: function(z.reshape(-1, *sizes), *others)
-
-
-def flat(encoder: Function) -> Function:
-    """An encoder of rows, in place of one whose mean and log_var are maps."""
-
-    def encode(*inputs: Tensor) -> tuple[Tensor, Tensor]:
-        mean, spread = encoder(*inputs)
-        is_root = spread.shape != mean.shape  # scale_tril [B, D, D]
-        return mean.flatten(1), spread if is_root else spread.flatten(1)
-
-    return encode

@@ -163,7 +163,8 @@ class _OfLogits(Elementwise):
 
     def check(self, output: Output) -> str | None:
         output, kind = _only(output), type(self).__name__
-        is_unit = bool(((output >= 0) & (output <= 1)).all())
+        low, high = float(output.min()), float(output.max())
+        is_unit = 0 <= low and high <= 1
         if is_unit and self.probs is None:
             raise UsageError(
                 f"all that the decoder returns lies in [0, 1], as after a sigmoid, and {kind}() "
@@ -172,10 +173,10 @@ class _OfLogits(Elementwise):
             )
         if not is_unit and self.probs:
             raise UsageError(
-                f"the decoder returns {float(output.min()):.4g} to {float(output.max()):.4g}, and "
-                f"{kind}(probs=True) takes probabilities, in [0, 1]; {kind}() takes logits"
+                f"the decoder returns {low:.4g} to {high:.4g}, and {kind}(probs=True) takes "
+                f"probabilities, in [0, 1]; {kind}() takes logits"
             )
-        if is_unit and self.probs is False:
+        if is_unit and not self.probs:
             return "the decoder's outputs all lie in [0, 1], and are taken for logits"
         return None
 
@@ -299,17 +300,13 @@ class LocationScale(Elementwise):
         if self.given is None:
             return None
         spread, log_scale = _halves(output)[1], self.parts(output)[1]
-        if not bool((spread > 0).all()) and not SPREADS[self.given].startswith("log"):
-            raise UsageError(
-                f"the decoder's {self.given!r} is {float(spread.min()):.4g} at least, and must be "
-                f"positive: if it is a logarithm, say so: {self.said()}"
-            )
-        if SPREADS[self.given].startswith("log") and float(log_scale.max()) > _LARGEST_LOG_SCALE:
-            raise UsageError(
-                f"the decoder's {self.given!r} is {float(spread.max()):.4g} at most, which no "
-                f"logarithm of a scale is: {self.said()}"
-            )
-        return None
+        is_log = SPREADS[self.given].startswith("log")
+        if (log_scale.max() <= _LARGEST_LOG_SCALE) if is_log else (spread.min() > 0):
+            return None
+        raise UsageError(
+            f"the decoder's {self.given!r} reaches {float(spread.max() if is_log else spread.min()):.4g}, "
+            f"as no {'logarithm of a ' * is_log}scale does: say what it is: {self.said()}"
+        )
 
     def spec(self) -> dict[str, Any]:
         scale: float | str = "decoder"
@@ -470,12 +467,11 @@ class _Discretized(LocationScale):
             f"{share:.0%} of the decoder's means lie outside [{low:g}, {high:g}], from "
             f"{float(means.min()):.4g} to {float(means.max()):.4g}"
         )
-        if self.domain is None:
-            raise UsageError(
-                f"{found}: say domain=(-1, 1) if they are of pixels in [-1, 1], domain=(0, 1) if "
-                "they are meant so"
-            )
-        return f"{found}, their domain"
+        if self.domain is not None:
+            return f"{found}, their domain"
+        raise UsageError(
+            f"{found}: say domain=(-1, 1) if pixels lie there, domain=(0, 1) if they are meant so"
+        )
 
     def spec(self) -> dict[str, Any]:
         return super().spec() | self.said_domain()

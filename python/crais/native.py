@@ -240,11 +240,9 @@ def call(
             if check is not None and run.called and not run.stopped:
                 check()
             return returned, run
-    except errors.DataError as error:
-        error.args = (worded(program, str(error)) + run.astray,)
-        raise
-    except (errors.UsageError, errors.NoInputError, errors.Interrupted) as error:
-        error.args = (worded(program, str(error)),)
+    except (errors.UsageError, errors.DataError, errors.NoInputError, errors.Interrupted) as error:
+        where = run.astray if isinstance(error, errors.DataError) else ""
+        error.args = (worded(program, str(error)) + where,)
         raise
     finally:
         _running.discard(run)
