@@ -344,10 +344,9 @@ def _checked_transform(transform: Function, dim: int) -> Function:
     )
     if isinstance(theta, Exception):
         raise theta
-    shape = list(theta.shape) if isinstance(theta, Tensor) else f"a {type(theta).__name__}"
     raise UsageError(
         f"prior_transform: of u {list(u.shape)} as many rows of {dim} numbers are wanted; it "
-        f"returns {shape}"
+        f"returns {outputs.described(theta)}"
     )
 
 
@@ -377,11 +376,6 @@ def _refuse(bad: Tensor, named: Mapping[str, Tensor], what: str) -> None:
     if not bool(bad.any()):
         return
     row = int(bad.nonzero()[0])
-
-    def shown(part: Tensor) -> str:
-        numbers = part[row].detach().reshape(-1).tolist()
-        text = ", ".join(f"{number:.4g}" for number in numbers[:4]) + ", ..." * (len(numbers) > 4)
-        return text if part.dim() == 1 else f"({text})"
-
-    at = ", ".join(f"{name} = {shown(part)}" for name, part in named.items())
+    numbers = {name: part[row].detach().flatten()[:4].tolist() for name, part in named.items()}
+    at = "; ".join(f"{name} = " + " ".join(f"{x:.4g}" for x in xs) for name, xs in numbers.items())
     raise DataError(f"{what} at {int(bad.sum())} of {len(bad)} draws of the prior, first at {at}")

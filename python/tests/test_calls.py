@@ -340,15 +340,6 @@ def test_decoders_that_are_refused(evaluate, images, decoder, words):
         evaluate(None, images, likelihood=None, decoder=decoder, latent=4)
 
 
-def test_dropout_is_named(evaluate, curved, images):
-    curved.decoder.append(nn.Dropout(0.5))
-    curved.train()
-    with pytest.raises(crais.UsageError, match=r"Dropout\) is in training mode: call \.eval\(\)"):
-        evaluate(curved, images)
-    curved.eval()
-    evaluate(curved, images)
-
-
 @pytest.mark.parametrize("kind", [crais.Bernoulli, crais.ContinuousBernoulli])
 def test_probabilities_in_place_of_logits_are_refused(evaluate, curved, images, kind):
     logits = evaluate(curved, images, likelihood=kind())
