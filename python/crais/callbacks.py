@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from torch import Tensor
 from torch.utils.data import TensorDataset
 
 from crais import random_state

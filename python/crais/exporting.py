@@ -46,7 +46,7 @@ from crais.random_state import OwnNumbers
 _EXTRA = "crais.safetensors"
 _TRACE_ROWS = (3, 5)  # batch sizes whose graphs must be the same
 _MAX_ROWS = 1 << 20
-_BATCH = 64  # rows of a reader's call
+_BATCH = 16  # rows of a reader's call, whose activations stay in the processor's cache
 
 
 @dataclass
