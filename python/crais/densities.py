@@ -39,7 +39,7 @@ class Density:
     is_single    the function computes in float32, whatever z is
     inverse      points in the user's coordinates [S, dim] -> e, where that is another
     point        e [B, dim] -> theta: what the user's function takes
-    check_falls  raises UsageError where the density does not fall along a coordinate
+    explain      raises UsageError in place of an error that bases meet where a density has no end
     """
 
     log_density: Function
@@ -51,16 +51,7 @@ class Density:
     is_single: bool
     inverse: Function | None
     point: Function
-    check_falls: Callable[[], None]
-
-    def explain(self, error: InternalError) -> None:
-        """Raises UsageError in place of an error that bases meet where a density has no end."""
-        self.check_falls()
-        if "affine map" in str(error):
-            raise UsageError(
-                "log density grows without bound: the search for its modes came to no end; has every "
-                "parameter a proper prior?"
-            ) from error
+    explain: Callable[[InternalError], None]
 
 
 def density_of(
@@ -135,11 +126,16 @@ def density_of(
 
     density = _zero_where_refused(log_density)
 
-    def check_falls() -> None:
+    def explain(error: InternalError) -> None:
         _check_falls(density, space, drawn(chosen, 2))
+        if "affine map" in str(error):
+            raise UsageError(
+                "log density grows without bound: the search for its modes came to no end; has every "
+                "parameter a proper prior?"
+            ) from error
 
     if not is_plain and prior_transform is None:
-        check_falls()
+        _check_falls(density, space, drawn(chosen, 2))
     if once := gradients.once(density, e.float() if is_single else e):
         density = once
         notes.append("second derivatives are differences of gradients: autograd has none")
@@ -154,7 +150,7 @@ def density_of(
         is_single,
         space.inverse,
         space.point,
-        check_falls,
+        explain,
     )
 
 
