@@ -309,7 +309,9 @@ class CapturedModel:
         binarisation: str | None = None,
     ) -> dict[str, Any]:
         """What a reader must know of it (models/model_manifest.h)."""
-        likelihood = self.likelihood
+        likelihood, names = self.likelihood, ["log_joint", "log_joint"]
+        if likelihood is not None:
+            names = [part.name or type(part).__name__ for part in (likelihood, self.prior)]
         return {
             "format": "crais-model",
             "version": FORMAT_VERSION,
@@ -322,8 +324,8 @@ class CapturedModel:
             "data_shape": list(self.shape),
             "functions": list(functions),
             "uniforms": self.num_uniforms() if "simulate" in functions else 0,
-            "likelihood": likelihood.spec() if likelihood is not None else {"name": "log_joint"},
-            "prior": self.prior.spec() if likelihood is not None else {"name": "log_joint"},
+            "likelihood": {"name": names[0]},
+            "prior": {"name": names[1]},
             "low": None if likelihood is None or math.isinf(likelihood.low) else likelihood.low,
             "high": None if likelihood is None or math.isinf(likelihood.high) else likelihood.high,
             "step": None if likelihood is None else likelihood.step,

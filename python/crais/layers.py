@@ -187,11 +187,9 @@ def _agree(network: Network, decoder: Callable[[Tensor], Any], z: Tensor, values
 def _likelihood(likelihood: Likelihood) -> str | None:
     """As eval-loglik writes it; None where its evaluators for MLPs do not know it."""
     if type(likelihood) in (Bernoulli, ContinuousBernoulli):
-        return likelihood.spec()["name"]
-    if type(likelihood) is Gaussian:
-        sd = likelihood.spec()["scale"]
-        return f"gaussian:{sd:.9g}" if isinstance(sd, float) else None
-    return None
+        return likelihood.name
+    log_sd = likelihood.log_scale if type(likelihood) is Gaussian else None
+    return None if log_sd is None or log_sd.numel() > 1 else f"gaussian:{float(log_sd.exp()):.9g}"
 
 
 @dataclass

@@ -58,7 +58,7 @@ class Likelihood(nn.Module):
     step: float | None = None  # x - low are multiples of it; None: x is continuous
     levels: int | None = None  # that x has, where p is a mass function: 256 of 8-bit x = k / 255
     uniforms: int | None = None  # that `sample` takes for an element of x; None: only `draw`
-    name: str = ""  # in JSON; that of the class where there is none
+    name: str = ""  # in results; that of the class where there is none
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
         """Returns log p(x | output) [B], nats, summed over all elements of x."""
@@ -94,10 +94,6 @@ class Likelihood(nn.Module):
         """Raises UsageError where the output is not what the likelihood takes it for; else returns
         a warning, or None."""
         return None
-
-    def spec(self) -> dict[str, Any]:
-        """Returns the likelihood's name and its numbers, for JSON."""
-        return {"name": self.name or type(self).__name__}
 
 
 class Elementwise(Likelihood):
@@ -179,9 +175,6 @@ class _OfLogits(Elementwise):
         if is_unit and not self.probs:
             return "the decoder's outputs all lie in [0, 1], and are taken for logits"
         return None
-
-    def spec(self) -> dict[str, Any]:
-        return super().spec() | ({"probs": True} if self.probs else {})
 
 
 class Bernoulli(_OfLogits):
@@ -308,12 +301,6 @@ class LocationScale(Elementwise):
             f"as no {'logarithm of a ' * is_log}scale does: say what it is: {self.said()}"
         )
 
-    def spec(self) -> dict[str, Any]:
-        scale: float | str = "decoder"
-        if self.log_scale is not None:
-            scale = float(self.log_scale.exp()) if self.log_scale.numel() == 1 else "elementwise"
-        return super().spec() | {"scale": scale}
-
 
 class _Normal(LocationScale):
     of_standard = (1.0, 2.0)
@@ -397,9 +384,6 @@ class StudentT(LocationScale):
         square = self.df * torch.expm1(-2 / self.df * _open(u[:, 0]).log())
         return square.sqrt() * torch.cos(2 * math.pi * u[:, 1])
 
-    def spec(self) -> dict[str, Any]:
-        return super().spec() | {"df": self.df}
-
 
 class _Discretized(LocationScale):
     """8-bit x = k / 255. Its mass is that of continuous noise in a bin of width 1/255 around x.
@@ -472,12 +456,6 @@ class _Discretized(LocationScale):
         raise UsageError(
             f"{found}: say domain=(-1, 1) if pixels lie there, domain=(0, 1) if they are meant so"
         )
-
-    def spec(self) -> dict[str, Any]:
-        return super().spec() | self.said_domain()
-
-    def said_domain(self) -> dict[str, Any]:
-        return {} if self.domain is None else {"domain": list(self.domain)}
 
 
 class DiscretizedGaussian(_Normal, _Discretized):
@@ -567,6 +545,7 @@ class Mixture(Likelihood):
 
     def __init__(self, kind: Elementwise) -> None:
         super().__init__()
+        self.name = self.name or "mixture"
         self.kind, self.uniforms = kind, 1 + (kind.uniforms or 0)
         self.low, self.high, self.step, self.levels = kind.low, kind.high, kind.step, kind.levels
 
@@ -592,9 +571,6 @@ class Mixture(Likelihood):
         index = _index(torch.softmax(logits, 1), u[:, 0])
         parts = (part.expand_as(logits).gather(1, index) for part in self.kind.parts(of_kind))
         return self.kind.quantile(u[:, 1:], *(part.squeeze(1) for part in parts))
-
-    def spec(self) -> dict[str, Any]:
-        return {"name": "mixture", "of": self.kind.spec()}
 
 
 class DiscretizedLogisticMixture(Mixture):
@@ -629,10 +605,6 @@ class DiscretizedLogisticMixture(Mixture):
         logits, of_kind = self.split(output)
         means = self.kind.parts(of_kind)[0]
         return self.kind.check_means((torch.softmax(logits, 1) * means).sum(1))
-
-    def spec(self) -> dict[str, Any]:
-        own = {"name": self.name, "components": self.components}
-        return own | self.kind.said_domain()
 
 
 class Categorical(Likelihood):
@@ -673,9 +645,6 @@ class Categorical(Likelihood):
         weights = torch.softmax(_only(output), 1)
         index = _index(weights, u[:, 0]).squeeze(1).to(weights.dtype)
         return index * self.high / (self.num_classes - 1)
-
-    def spec(self) -> dict[str, Any]:
-        return super().spec() | {"levels": self.num_classes}
 
 
 class Poisson(Elementwise):
