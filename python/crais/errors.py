@@ -59,16 +59,17 @@ def first_line(error: BaseException) -> str:
     return text.splitlines()[0] if text else type(error).__name__
 
 
-# Exit codes of the programs.
-_CODES = {
-    UsageError: os.EX_USAGE,
-    DataError: os.EX_DATAERR,
-    NoInputError: os.EX_NOINPUT,
-    DeviceError: os.EX_UNAVAILABLE,
-    InternalError: os.EX_SOFTWARE,
-    OutputError: os.EX_CANTCREAT,
-    Interrupted: os.EX_TEMPFAIL,
-}
+# In the order of ErrorKind (src/util/error.h), with the exit codes of the programs.
+_KINDS: list[tuple[type[BaseException], int]] = [
+    (UsageError, os.EX_USAGE),
+    (DataError, os.EX_DATAERR),
+    (NoInputError, os.EX_NOINPUT),
+    (DeviceError, os.EX_UNAVAILABLE),
+    (InternalError, os.EX_SOFTWARE),
+    (OutputError, os.EX_CANTCREAT),
+    (OutputError, os.EX_IOERR),
+    (Interrupted, os.EX_TEMPFAIL),
+]
 
 
 @contextlib.contextmanager
@@ -76,24 +77,11 @@ def one_line(program: str) -> Iterator[None]:
     """An error of crais's becomes one line on stderr, and the exit code of the programs."""
     try:
         yield
-    except tuple(_CODES) as error:
+    except tuple(kind for kind, _ in _KINDS) as error:
         print(f"{program}: {first_line(error)}", file=sys.stderr)
-        sys.exit(next(code for kind, code in _CODES.items() if isinstance(error, kind)))
-
-
-# In the order of ErrorKind (src/util/error.h).
-_KINDS: list[type[BaseException]] = [
-    UsageError,
-    DataError,
-    NoInputError,
-    DeviceError,
-    InternalError,
-    OutputError,
-    OutputError,
-    Interrupted,
-]
+        sys.exit(next(code for kind, code in _KINDS if isinstance(error, kind)))
 
 
 def of_kind(kind: int, message: str, is_plan: bool) -> BaseException:
     """The exception for an error of the library."""
-    return PlanError(message) if is_plan else _KINDS[kind](message)
+    return PlanError(message) if is_plan else _KINDS[kind][0](message)
