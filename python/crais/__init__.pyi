@@ -11,7 +11,6 @@ from crais.errors import NoInputError as NoInputError
 from crais.errors import OutputError as OutputError
 from crais.errors import PlanError as PlanError
 from crais.errors import UsageError as UsageError
-from crais.exporting import ExportError as ExportError
 from crais.exporting import ExportReport as ExportReport
 from crais.exporting import export as export
 from crais.likelihoods import Bernoulli as Bernoulli

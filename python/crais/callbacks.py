@@ -11,7 +11,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from torch import Tensor
 from torch.utils.data import TensorDataset
 
 from crais import random_state
@@ -96,16 +95,13 @@ class Monitor:
         """
         parts = [model, *self._options.values()]
         with random_state.all_kept(device_of(parts)), in_eval_mode(modules_of(parts)):
-            self.result = evaluate(model, self._images, **self._options)
-        return {f"{self._name}/{key}": value for key, value in _scalars(self.result).items()}
-
-
-def _scalars(result: Result) -> dict[str, float]:
-    return {
-        "mean": result.mean,
-        "data_se": result.data_se,
-        "mc_se": result.mc_se,
-        "bias": result.bias,
-        "flagged": float((result.flags != 0).mean()),
-        "evaluations": float(result.evaluations.mean()),
-    }
+            found = self.result = evaluate(model, self._images, **self._options)
+        scalars = {
+            "mean": found.mean,
+            "data_se": found.data_se,
+            "mc_se": found.mc_se,
+            "bias": found.bias,
+            "flagged": float((found.flags != 0).mean()),
+            "evaluations": float(found.evaluations.mean()),
+        }
+        return {f"{self._name}/{key}": value for key, value in scalars.items()}

@@ -144,33 +144,20 @@ def other_dtype(parts: Iterable[Any], dtype: torch.dtype) -> str | None:
 
 
 def in_float32(part: Any, memo: dict[int, Any]) -> Any:
-    """A copy whose modules and tensors are float32; `memo` is shared by the parts of a model.
+    """A float32 copy of a module, or the method of one; `memo` is shared by the parts of a model.
 
-    Functions are copied with what they reach: their own, in closures, and global.
+    Raises UsageError for another function of modules that have another type.
     """
-    if id(part) in memo:
-        return memo[id(part)]
     if isinstance(part, torch.nn.Module):
         return copy.deepcopy(part, memo).float()
-    if isinstance(part, Tensor):
-        return part.detach().float() if part.is_floating_point() else part
-    if isinstance(part, functools.partial):
-        arguments = [in_float32(one, memo) for one in part.args]
-        keywords = {name: in_float32(one, memo) for name, one in part.keywords.items()}
-        return functools.partial(in_float32(part.func, memo), *arguments, **keywords)
     if inspect.ismethod(part):
         return types.MethodType(part.__func__, in_float32(part.__self__, memo))
-    if not inspect.isfunction(part):
-        return part
-    memo[id(part)] = part  # where it reaches itself
-    closure = part.__closure__ or ()
-    cells = [types.CellType(in_float32(cell.cell_contents, memo)) for cell in closure]
-    reached = inspect.getclosurevars(part).globals
-    known = part.__globals__ | {name: in_float32(one, memo) for name, one in reached.items()}
-    made = types.FunctionType(part.__code__, known, part.__name__, part.__defaults__, tuple(cells))
-    made.__kwdefaults__ = part.__kwdefaults__
-    memo[id(part)] = made
-    return made
+    if callable(part) and other_dtype([part], torch.float32):
+        raise UsageError(
+            'dtype="float32" copies modules: give one or its method, as model.decode, not a function '
+            "around it"
+        )
+    return part
 
 
 @contextlib.contextmanager

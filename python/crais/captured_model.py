@@ -11,6 +11,7 @@ import math
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,7 +23,7 @@ from crais.encoders import adapted as adapted_encoder
 from crais.errors import RowShapeError, UsageError, first_line
 from crais.forces import ShorterProducts
 from crais.gradients import with_gradient
-from crais.latents import Latent, flat, shaped, sizes_of
+from crais.latents import Latent, shaped, sizes_of
 from crais.layers import KnownModel, recognise
 from crais.likelihoods import Likelihood
 from crais.outputs import Distribution, OfDecoder, adapted
@@ -50,6 +51,16 @@ _DIRECTIONS = 3  # random ones, along which a density is looked at
 _DIFFERENCES = (0.02, 0.04)  # half the distances of difference quotients
 _FAR = (1e2, 1e4, 1e6, 1e8)  # from the origin
 _OUTPUT_ROWS = 16  # so that logits of a few pixels do not all lie in [0, 1] by chance
+
+
+@dataclass
+class Captured:
+    """What a reader gets."""
+
+    functions: dict[str, Function]
+    arrays: dict[str, Tensor]
+    described: dict[str, Any]
+    known: KnownModel | None  # what crais can compute of it from weights alone
 
 
 class CapturedModel:
@@ -129,8 +140,9 @@ class CapturedModel:
         return with_gradient(self.prior.log_prob, z)
 
     def encode(self, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
-        loc, scale = self.encoder(x, *y)
-        return loc, scale
+        """Rows, also of maps; a root of the covariance [B, D, D] stays as it is."""
+        mean, spread = self.encoder(x, *y)
+        return mean.flatten(1), spread.flatten(1) if spread.shape == mean.shape else spread
 
     def output(self, z: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
         """The decoder's output [B, M] and its Fisher weights [B, M], in one row each."""
@@ -165,12 +177,27 @@ class CapturedModel:
             functions["simulate"] = self.simulate
         return functions
 
-    def known_layers(self) -> KnownModel | None:
-        """What crais can compute of the model from weights alone."""
-        if self.decoder is None or self.labels is not None:
-            return None
-        z, x = self.draw_z(2), self.plain_x(2)
-        return recognise(self.decoder, self.likelihood, self.prior, self.encoder, z, x)
+    def captured(
+        self,
+        name: str,
+        simulate: int,
+        *,
+        forces: bool = False,
+        fused: bool = True,
+        binarisation: str | None = None,
+    ) -> Captured:
+        """All of it, with `simulate` pairs where no function draws; checked, as by `checks`."""
+        functions, arrays = self.functions(forces), self.checks(forces)
+        if "simulate" not in functions:
+            arrays |= self.pairs(simulate)
+        described, known = self.describe(functions, name, binarisation), None
+        if fused and self.decoder is not None and self.labels is None:
+            z, x = self.draw_z(2), self.plain_x(2)
+            known = recognise(self.decoder, self.likelihood, self.prior, self.encoder, z, x)
+        if known is not None:
+            described[known.key] = known.describe()
+            arrays |= known.tensors()
+        return Captured(functions, arrays, described, known)
 
     def num_uniforms(self) -> int:
         return self.prior.uniforms + self.likelihood.uniforms * math.prod(self.shape)
@@ -244,7 +271,10 @@ class CapturedModel:
 
         Raises where a value is not finite, or depends on more than its own row.
         """
-        self._check_output()
+        if self.likelihood is not None and self.likelihood.has("check"):
+            with torch.no_grad():
+                output = self.decoder(self.draw_z(_OUTPUT_ROWS), *self.draw_y(_OUTPUT_ROWS))
+            self.warnings += filter(None, [self.likelihood.check(output)])
         z, x, y = self.draw_z(_CHECK_ROWS), self.plain_x(_CHECK_ROWS), self.draw_y(_CHECK_ROWS)
         drawn = self.draw(_CHECK_ROWS)
         if drawn is not None:
@@ -272,15 +302,6 @@ class CapturedModel:
             arrays |= {"prior.loc": loc.float(), "prior.scale_tril": scale_tril.float()}
         return arrays
 
-    def _check_output(self) -> None:
-        """The decoder's output is what its likelihood takes it for: logits, a log sd."""
-        if self.likelihood is None or not self.likelihood.has("check"):
-            return
-        with torch.no_grad():
-            output = self.decoder(self.draw_z(_OUTPUT_ROWS), *self.draw_y(_OUTPUT_ROWS))
-        warning = self.likelihood.check(output)
-        self.warnings += [] if warning is None else [warning]
-
     def describe(
         self,
         functions: dict[str, Function],
@@ -288,7 +309,9 @@ class CapturedModel:
         binarisation: str | None = None,
     ) -> dict[str, Any]:
         """What a reader must know of it (models/model_manifest.h)."""
-        likelihood = self.likelihood
+        likelihood, names = self.likelihood, ["log_joint", "log_joint"]
+        if likelihood is not None:
+            names = [part.name or type(part).__name__ for part in (likelihood, self.prior)]
         return {
             "format": "crais-model",
             "version": FORMAT_VERSION,
@@ -301,12 +324,12 @@ class CapturedModel:
             "data_shape": list(self.shape),
             "functions": list(functions),
             "uniforms": self.num_uniforms() if "simulate" in functions else 0,
-            "likelihood": likelihood.spec() if likelihood is not None else {"name": "log_joint"},
-            "prior": self.prior.spec() if likelihood is not None else {"name": "log_joint"},
-            "low": _finite(likelihood.low if likelihood is not None else -float("inf")),
-            "high": _finite(likelihood.high if likelihood is not None else float("inf")),
-            "step": likelihood.step if likelihood is not None else None,
-            "levels": likelihood.levels if likelihood is not None else None,
+            "likelihood": {"name": names[0]},
+            "prior": {"name": names[1]},
+            "low": None if likelihood is None or math.isinf(likelihood.low) else likelihood.low,
+            "high": None if likelihood is None or math.isinf(likelihood.high) else likelihood.high,
+            "step": None if likelihood is None else likelihood.step,
+            "levels": None if likelihood is None else likelihood.levels,
             "binarisation": binarisation,
             "labels": None
             if self.labels is None
@@ -336,25 +359,15 @@ class CapturedModel:
                     f"log p(x, z) is {value.dtype}; models are float32: call .float(), or give "
                     'dtype="float32", which evaluates a copy'
                 )
-            if self.decoder is not None:
-                with torch.enable_grad():
-                    output = self.decoder(z, *y)
-                    of_output = isinstance(self.likelihood, Distribution)
-                    _check_reaches(z, self.likelihood.log_prob(x, output) if of_output else output)
             if self.encoder is not None:
-                self.encoder = flat(adapted_encoder(self.encoder, x, y, self.latent))
+                self.encoder = adapted_encoder(self.encoder, x, y, self.latent)
                 self._check_encoder(x, *y)
 
     def _check_encoder(self, x: Tensor, *y: Tensor) -> None:
         with torch.no_grad():
-            code, again = self.encoder(x, *y), self.encoder(x, *y)
+            code, again = self.encode(x, *y), self.encode(x, *y)
         wanted = (x.shape[0], self.latent)
-        if (
-            not isinstance(code, (tuple, list))
-            or len(code) != 2
-            or code[0].shape != wanted
-            or code[1].shape not in (wanted, (*wanted, self.latent))
-        ):
+        if code[0].shape != wanted or code[1].shape not in (wanted, (*wanted, self.latent)):
             raise UsageError(
                 f"the encoder must return mean and log_var {list(wanted)}, or mean and scale_tril "
                 f"{[*wanted, self.latent]}"
@@ -380,13 +393,6 @@ def taking_shapes(x: Sequence[int], z: Sequence[int] | None = None) -> Iterator[
         of_z = "" if z is None else f"z {['B', *z]} and "
         rows = f"{of_z}x {['B', *x]}".replace("'", "")
         raise RowShapeError(f"the model fails for {rows}: {first_line(error)}") from error
-
-
-def computes(known: KnownModel, arrays: dict[str, Tensor]) -> bool:
-    """True if the weights have the model's own values: else PyTorch computes it."""
-    with torch.no_grad():
-        log_p = known.log_joint(arrays["check.z"], arrays["check.x"])
-    return not differ(log_p, arrays["check.value"], VALUE_TOLERANCE)
 
 
 def check_density(value: Any, z: Tensor, what: str) -> None:
@@ -419,18 +425,6 @@ def check_bounded(log_density: Function, z: Tensor, what: str) -> None:
         raise UsageError(
             f"{what} grows without bound, from {float(values[0, row]):.4g} at |z| = {_FAR[0]:.0e} to "
             f"{float(values[-1, row]):.4g} at {_FAR[-1]:.0e}: is it a loss, of the wrong sign?"
-        )
-
-
-def _check_reaches(z: Tensor, output: Any) -> None:
-    """The decoder's output must have a gradient with respect to z, whatever else it has one to."""
-    parts = output if isinstance(output, (tuple, list)) else (output,)
-    sums = [part.sum() for part in parts if part.requires_grad]
-    grads = torch.autograd.grad(sums, z, allow_unused=True) if sums else (None,)
-    if grads[0] is None:
-        raise UsageError(
-            "the decoder's output has no gradient with respect to z: is there a .detach(), a "
-            "no_grad, NumPy in it?"
         )
 
 
@@ -567,7 +561,3 @@ def differ(a: Tensor, b: Tensor, tolerance: float) -> bool:
 def manifest(arrays: dict[str, Tensor], described: dict[str, Any]) -> bytes:
     tensors = {name: tensor.detach().cpu() for name, tensor in arrays.items()}
     return safetensors.dumps(tensors, {"crais": json.dumps(described)})
-
-
-def _finite(number: float) -> float | None:
-    return number if abs(number) != float("inf") else None

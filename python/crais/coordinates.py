@@ -391,18 +391,14 @@ class _Triangle(D.Transform):
         return shape[:-2] + (shape[-1] * (shape[-1] + 1) // 2,)
 
 
-def _bijection_to(constraint: Any) -> D.Transform:
-    if constraint in (constraints.positive_definite, constraints.lower_cholesky):
-        return _Triangle(constraint is constraints.positive_definite)
-    return D.biject_to(constraint)
-
-
 def _free(constraint: Any, shape: Sequence[int], name: str) -> Coordinates:
     """By PyTorch's bijection to a support. Raises UsageError where there is none."""
     if getattr(constraint, "is_discrete", False):
         raise UsageError(f"{name} is discrete: sum over its values in the density")
+    is_squared = constraint is constraints.positive_definite
+    has_half = is_squared or constraint is constraints.lower_cholesky
     try:
-        transform = _bijection_to(constraint)
+        transform = _Triangle(is_squared) if has_half else D.biject_to(constraint)
         free_shape = tuple(transform.inverse_shape(torch.Size(shape)))
         fits = all(transform(torch.zeros(n, *free_shape)).shape == (n, *shape) for n in (2, 3))
     except Exception:  # whatever PyTorch raises of a constraint or a shape

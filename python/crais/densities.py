@@ -39,7 +39,7 @@ class Density:
     is_single    the function computes in float32, whatever z is
     inverse      points in the user's coordinates [S, dim] -> e, where that is another
     point        e [B, dim] -> theta: what the user's function takes
-    check_falls  raises UsageError where the density does not fall along a coordinate
+    explain      raises UsageError in place of an error that bases meet where a density has no end
     """
 
     log_density: Function
@@ -51,16 +51,7 @@ class Density:
     is_single: bool
     inverse: Function | None
     point: Function
-    check_falls: Callable[[], None]
-
-    def explain(self, error: InternalError) -> None:
-        """Raises UsageError in place of an error that bases meet where a density has no end."""
-        self.check_falls()
-        if "affine map" in str(error):
-            raise UsageError(
-                "log density grows without bound: the search for its modes came to no end; has every "
-                "parameter a proper prior?"
-            ) from error
+    explain: Callable[[InternalError], None]
 
 
 def density_of(
@@ -135,13 +126,18 @@ def density_of(
 
     density = _zero_where_refused(log_density)
 
-    def check_falls() -> None:
+    def explain(error: InternalError) -> None:
         _check_falls(density, space, drawn(chosen, 2))
+        if "affine map" in str(error):
+            raise UsageError(
+                "log density grows without bound: the search for its modes came to no end; has every "
+                "parameter a proper prior?"
+            ) from error
 
     if not is_plain and prior_transform is None:
-        check_falls()
-    if _lacks_second_derivatives(density, e.float() if is_single else e):
-        density = gradients.once(density)
+        _check_falls(density, space, drawn(chosen, 2))
+    if once := gradients.once(density, e.float() if is_single else e):
+        density = once
         notes.append("second derivatives are differences of gradients: autograd has none")
     names = [getattr(one, "__name__", "") for one in (target, value_and_grad, prior_transform)]
     return Density(
@@ -154,7 +150,7 @@ def density_of(
         is_single,
         space.inverse,
         space.point,
-        check_falls,
+        explain,
     )
 
 
@@ -320,13 +316,6 @@ def _explain_numpy(returned: Any, what: str, instead: str) -> None:
         )
 
 
-def _lacks_second_derivatives(log_density: Function, e: Tensor) -> bool:
-    try:
-        return not gradients.has_second_derivatives(log_density, e)
-    except Exception:  # the run's to say
-        return False
-
-
 # What a prior promises.
 
 
@@ -351,10 +340,9 @@ def _checked_transform(transform: Function, dim: int) -> Function:
     )
     if isinstance(theta, Exception):
         raise theta
-    shape = list(theta.shape) if isinstance(theta, Tensor) else f"a {type(theta).__name__}"
     raise UsageError(
         f"prior_transform: of u {list(u.shape)} as many rows of {dim} numbers are wanted; it "
-        f"returns {shape}"
+        f"returns {outputs.described(theta)}"
     )
 
 
@@ -384,11 +372,6 @@ def _refuse(bad: Tensor, named: Mapping[str, Tensor], what: str) -> None:
     if not bool(bad.any()):
         return
     row = int(bad.nonzero()[0])
-
-    def shown(part: Tensor) -> str:
-        numbers = part[row].detach().reshape(-1).tolist()
-        text = ", ".join(f"{number:.4g}" for number in numbers[:4]) + ", ..." * (len(numbers) > 4)
-        return text if part.dim() == 1 else f"({text})"
-
-    at = ", ".join(f"{name} = {shown(part)}" for name, part in named.items())
+    numbers = {name: part[row].detach().flatten()[:4].tolist() for name, part in named.items()}
+    at = "; ".join(f"{name} = " + " ".join(f"{x:.4g}" for x in xs) for name, xs in numbers.items())
     raise DataError(f"{what} at {int(bad.sum())} of {len(bad)} draws of the prior, first at {at}")

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import difflib
+import os
+import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 
@@ -43,24 +48,40 @@ class Interrupted(KeyboardInterrupt):
     result: Any = None
 
 
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """What to say after a name that is none: "; did you mean likelihood?", or "" where none is near."""
+    near = difflib.get_close_matches(name, names, 1, 0.7)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
 def first_line(error: BaseException) -> str:
     text = str(error).strip()
     return text.splitlines()[0] if text else type(error).__name__
 
 
-# In the order of ErrorKind (src/util/error.h).
-_KINDS: list[type[BaseException]] = [
-    UsageError,
-    DataError,
-    NoInputError,
-    DeviceError,
-    InternalError,
-    OutputError,
-    OutputError,
-    Interrupted,
+# In the order of ErrorKind (src/util/error.h), with the exit codes of the programs.
+_KINDS: list[tuple[type[BaseException], int]] = [
+    (UsageError, os.EX_USAGE),
+    (DataError, os.EX_DATAERR),
+    (NoInputError, os.EX_NOINPUT),
+    (DeviceError, os.EX_UNAVAILABLE),
+    (InternalError, os.EX_SOFTWARE),
+    (OutputError, os.EX_CANTCREAT),
+    (OutputError, os.EX_IOERR),
+    (Interrupted, os.EX_TEMPFAIL),
 ]
+
+
+@contextlib.contextmanager
+def one_line(program: str) -> Iterator[None]:
+    """An error of crais's becomes one line on stderr, and the exit code of the programs."""
+    try:
+        yield
+    except tuple(kind for kind, _ in _KINDS) as error:
+        print(f"{program}: {first_line(error)}", file=sys.stderr)
+        sys.exit(next(code for kind, code in _KINDS if isinstance(error, kind)))
 
 
 def of_kind(kind: int, message: str, is_plan: bool) -> BaseException:
     """The exception for an error of the library."""
-    return PlanError(message) if is_plan else _KINDS[kind](message)
+    return PlanError(message) if is_plan else _KINDS[kind][0](message)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -24,9 +22,9 @@ from crais.captured import (
     required_arguments,
 )
 from crais.densities import Density, density_of
-from crais.errors import InternalError, Interrupted, UsageError
+from crais.errors import InternalError, Interrupted, RowShapeError, UsageError
 from crais.gradients import with_gradient
-from crais.images import Data, as_batch, channels_first_of, read, shapes_for, tensor_of
+from crais.images import as_batch, read, shapes_for, tensor_of
 from crais.captured_model import (
     check_bounded,
     check_density,
@@ -35,7 +33,6 @@ from crais.captured_model import (
 )
 from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood, named
-from crais.loading import refuse_hub
 from crais.models import InMemory, in_memory
 from crais.priors import Prior
 from crais.priors import adapted as adapted_prior
@@ -108,7 +105,7 @@ def evaluate(
     labels       y [N, ...] of a conditional model p(x | y), whose functions take y last; by
                  default the labels beside the images in a Dataset or DataLoader
     layout       "NHWC" if the images have their channels last
-    dtype        "float32": evaluate a copy of a model in float64, bfloat16 or half in float32
+    dtype        "float32": evaluate a copy of modules in float64, bfloat16 or half in float32
     progress     show a bar, if tqdm is installed
 
     Returns a `Result`. crais calls the functions with many rows at once, in float32, on the model's
@@ -125,20 +122,22 @@ def evaluate(
     Other options are the flags of eval-loglik:
     """
     options: dict[str, Any] = {**flags}
-    native.check_names("eval-loglik", evaluate, flags)
+    native.check_names("eval-loglik", flags, evaluate)
     dtype = None if dtype is None else str(dtype).removeprefix("torch.")
     for name in ("data", "data_dir", "simulate", "split"):
         if images is not None and options.get(name) is not None:
             raise UsageError(f"give images or {name}, not both: each says what to evaluate")
-    data, beside = Data(None, None), None
+    pixels: Tensor | None = None
+    given: Tensor | None = None  # labels
+    beside: Tensor | None = None
     if images is not None:
-        data.images, beside = read(images, key, layout)
+        pixels, beside = read(images, key, layout)
     elif key is not None or layout is not None:
         name = "layout" if key is None else "key"
         raise UsageError(f"{name} needs images: give images, or leave {name} out")
     if labels is not None and not isinstance(labels, str):
-        data.labels = tensor_of(labels, "labels")
-        if data.labels.dim() < 1:
+        given = tensor_of(labels, "labels")
+        if given.dim() < 1:
             raise UsageError("labels is a single number: give [N, ...], one row for each image")
     functions = {
         "decoder": decoder,
@@ -148,7 +147,8 @@ def evaluate(
         "log_prior": log_prior,
     }
     if isinstance(model, (str, os.PathLike)):
-        refuse_hub(os.fspath(model))
+        if (name := os.fspath(model)).startswith("hf://"):
+            raise UsageError(f"{name} is on the Hub: give crais.load({name!r}) in its place")
         chosen = {"likelihood": likelihood, "latent": latent, "dtype": dtype, **options}
         if isinstance(labels, str):
             chosen["labels"] = labels
@@ -159,7 +159,7 @@ def evaluate(
         for name, value in {**functions, "image_shape": image_shape}.items():
             if value is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
-        return _evaluated(os.fspath(model), chosen, data, progress)
+        return _evaluated(os.fspath(model), chosen, pixels, given, progress)
 
     if isinstance(model, type):
         raise UsageError(f"the model is a class: give an instance, as {model.__name__}()")
@@ -175,31 +175,32 @@ def evaluate(
                 "the model takes a label y as its last argument: give labels=..., or a Dataset or "
                 "DataLoader that has them beside the images"
             )
-        data.labels = beside
+        given = beside
     shape: Any = image_shape if image_shape is not None else getattr(model, "image_shape", None)
     if shape is not None:
         shape = sizes_of(shape, "image_shape")
-        if data.images is not None:
-            data.images = as_batch(data.images, shape)
+        pixels = pixels if pixels is None else as_batch(pixels, shape)
 
     name = type(model).__name__ if model is not None else "model"
 
-    def in_memory_of(shapes: list[Sequence[int]]) -> InMemory:
-        return in_memory(
+    try:
+        captured = in_memory(
             **parts,
             force_dtype=str(options.get("force_dtype") or "auto"),
             latent=latent if latent is not None else _latent_of(model, parts["encoder"]),
-            shapes=shapes,
-            labels=data.labels,
+            shapes=[shape] if shape is not None else shapes_for(pixels),
+            labels=given,
             simulate=_count(options.get("simulate")),
-            data=_examples(data.images, options),
+            data=_examples(pixels, options),
             threads_apart=str(options.get("threads")) != "1",
             name=name,
         )
-
-    captured = _in_memory(in_memory_of, data.images, shape)
-    if data.images is not None:
-        data.images = as_batch(data.images, captured.shape)
+    except RowShapeError as error:
+        own = () if pixels is None else pixels.shape[1:]
+        if len(own) == 3 and own[2] in (2, 3, 4) and shape is None:
+            raise UsageError(f'{error}; give layout="NHWC" if channels are last') from error
+        raise
+    pixels = pixels if pixels is None else as_batch(pixels, captured.shape)
     wanted_device, device = options.pop("device", None), captured.device
     if wanted_device is not None and str(wanted_device) not in (str(device), device.type, "auto"):
         raise UsageError(
@@ -207,7 +208,7 @@ def evaluate(
         )
     if captured.keeps_state:
         _call_alone(options)
-    return _evaluated(name, {"device": str(device), **options}, data, progress, captured)
+    return _evaluated(name, {"device": str(device), **options}, pixels, given, progress, captured)
 
 
 @native.awaited()
@@ -234,6 +235,7 @@ def certify(
     The options are those of `evaluate`, and so are the exceptions. Returns a `Result`. Cost: twice
     the evaluations of `evaluate`.
     """
+    native.check_names("eval-loglik", options, certify, evaluate)
     options.setdefault("method", "bidirectional")
     return evaluate(model, simulate=num_images, progress=progress, **options)
 
@@ -299,6 +301,7 @@ def log_normalizer(
     options: dict[str, Any] = {**flags}
     for name in options.keys() & _OTHER_NAMES.keys():
         raise UsageError(f"{name}: say {_OTHER_NAMES[name]}")
+    native.check_names("estimate-logz", flags, log_normalizer)
     if base is None or isinstance(base, str):
         options, base = {"base": base, **options}, None
     spaces = {"prior": prior, "prior_transform": prior_transform, "support": support, "base": base}
@@ -306,7 +309,11 @@ def log_normalizer(
         for name, value in {"dim": dim, "starts": starts, **spaces}.items():
             if value is not None:
                 raise UsageError(f"{name} is for a function; {target} has its own")
-        return _log_normalizer(target, None, options, progress)
+        named = (target, native.by_flag(options))
+        return _estimated(
+            lambda run: native.extension().log_normalizer(*named, run, None, 0, [], [], False, ""),
+            progress,
+        )
     device = device_of([target], [value_and_grad, prior_transform])
     check_still_eval = check_modes([target, prior_transform])
     with native.as_before(device), OwnNumbers():
@@ -322,70 +329,52 @@ def log_normalizer(
         options["dtype"] = str(density.dtype).removeprefix("torch.")
     options = {"device": str(device), **options}
     starts = None if starts is None else _starts_of(starts, density, options)
-    sources = [target, prior_transform, value_and_grad]
-    return _log_normalizer(density, starts, options, progress, sources, check_still_eval)
+    function = _density(density.log_density)
+    is_alone, values, check_still_same = _examined(function, density.dim, options)
+    if is_alone:
+        _call_alone(options)
+    name = density.name if density.name.isidentifier() else "function"
+    about = (density.dim, density.notes, density.doubts, density.is_single)
+    identity = digest_of([target, prior_transform, value_and_grad], values)
 
+    def check() -> None:
+        check_still_eval()
+        check_still_same()
 
-def _log_normalizer(
-    target: str | Density,
-    starts: Tensor | None,
-    options: dict[str, Any],
-    progress: bool,
-    sources: Sequence[Any] = (),
-    check_still_eval: Callable[[], None] = lambda: None,
-) -> Result:
-    """The result for a target's name, or for a density on the device that `options` names.
-
-    `sources` are the user's functions in it.
-    """
-    functions: dict[str, Function] = {}
-    device, name, identity = torch.device("cpu"), str(target), ""
-    check: Callable[[], None] | None = None
-    about: tuple[Any, ...] = (0, [], [], False)
-    density = target if isinstance(target, Density) else None
-    if density is not None:
-        device = torch.device(options["device"])
-        about = (density.dim, density.notes, density.doubts, density.is_single)
-        name = density.name if density.name.isidentifier() else "function"
-        functions = {"log_density": _density(density.log_density)}
-        found = _examined(functions["log_density"], density.dim, device, options, check_still_eval)
-        identity, check = digest_of(sources, found.values), found.check
-        if found.is_alone:
-            _call_alone(options)
-    given = native.by_flag(options)
     try:
-        report, run = native.call(
-            "estimate-logz",
+        return _estimated(
             lambda run: native.extension().log_normalizer(
-                name, given, run, starts, *about, identity
+                name, native.by_flag(options), run, starts, *about, identity
             ),
-            functions,
-            progress=progress,
-            unit="problems",
-            device=device,
+            progress,
+            density,
+            functions={"log_density": function},
+            device=torch.device(options["device"]),
             check=check,
         )
     except InternalError as error:
-        if density is not None:
-            density.explain(error)
+        density.explain(error)
         raise
-    return _finished(report, None, run.stopped, "problems", density)
 
 
-def _in_memory(
-    make: Callable[[list[Sequence[int]]], InMemory], images: Tensor | None, shape: Any
-) -> InMemory:
-    """The model, for images of this shape, or of one that it takes."""
-    try:
-        return make([shape] if shape is not None else shapes_for(images))
-    except (RuntimeError, ValueError, TypeError, IndexError):
-        moved = channels_first_of(images) if shape is None else None
-        if images is not None and moved is not None:
-            with contextlib.suppress(RuntimeError, ValueError, TypeError, IndexError):
-                shape = make([moved]).shape
-        if images is not None and shape is not None:
-            as_batch(images, shape)  # it may have a word to say
-        raise
+def _estimated(
+    function: Callable[[native.Run], Any],
+    progress: bool,
+    density: Density | None = None,
+    *,
+    program: str = "estimate-logz",
+    unit: str = "problems",
+    **about: Any,
+) -> Result:
+    """The result of a report; raises Interrupted where Ctrl-C came, or it is not whole."""
+    report, run = native.call(program, function, progress=progress, unit=unit, **about)
+    images = run.images if unit == "images" else None
+    result = Result(report, images, density) if report.done > 0 else None
+    if result is not None and report.done == report.total and not run.stopped:
+        return result
+    error = Interrupted(f"interrupted; {report.done:,} of {report.total:,} {unit} are done")
+    error.result = result
+    raise error
 
 
 def _call_alone(options: dict[str, Any]) -> None:
@@ -437,36 +426,28 @@ def _starts_of(starts: Any, density: Density, options: dict[str, Any]) -> Tensor
 
 
 def _evaluated(
-    operand: str, flags: dict[str, Any], data: Data, progress: bool, model: InMemory | None = None
+    operand: str,
+    options: dict[str, Any],
+    images: Tensor | None,
+    labels: Tensor | None,
+    progress: bool,
+    model: InMemory | None = None,
 ) -> Result:
     """The result for `model`, or without one for the file that the operand names."""
-    given = native.by_flag(flags)
-    device = torch.device("cpu") if model is None else model.device
-    manifest = b"" if model is None else model.manifest
-    report, run = native.call(
-        "eval-loglik",
+    manifest, about = b"", dict[str, Any](device=torch.device("cpu"))
+    if model is not None:
+        manifest = model.manifest
+        about |= {"device": model.device, "functions": model.functions, "check": model.check}
+    flags = native.by_flag(options)
+    return _estimated(
         lambda run: native.extension().evaluate(
-            operand, given, run, data.images, data.labels, manifest, device
+            operand, flags, run, images, labels, manifest, about["device"]
         ),
-        {} if model is None else model.functions,
-        progress=progress,
+        progress,
+        program="eval-loglik",
         unit="images",
-        device=device,
-        check=None if model is None else model.check,
+        **about,
     )
-    return _finished(report, run.images, run.stopped, "images")
-
-
-def _finished(
-    report: Any, images: Tensor | None, stopped: bool, unit: str, density: Density | None = None
-) -> Result:
-    """The result of a report; raises Interrupted where Ctrl-C came, or it is not whole."""
-    result = Result(report, images, density) if report.done > 0 else None
-    if result is not None and report.done == report.total and not stopped:
-        return result
-    error = Interrupted(f"interrupted; {report.done:,} of {report.total:,} {unit} are done")
-    error.result = result
-    raise error
 
 
 def _parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -546,35 +527,23 @@ def _density(function: Function) -> Function:
                 ) from error
             raise
         check_density(value, z, "the log density")
-        if value.dtype != z.dtype:
-            raise UsageError(f"the log density is {value.dtype} and z is {z.dtype}: make them equal, or set dtype")
         return value
 
     return log_density
 
 
-@dataclass
-class _Examined:
-    """What a look at a density has found."""
-
-    check: Callable[[], None]  # for the end of the run: is it what it was?
-    is_alone: bool  # one thread alone may call it
-    values: list[Tensor]  # at points where it is finite, which tell it from others
-
-
 def _examined(
-    density: Function,
-    dim: int,
-    device: torch.device,
-    options: dict[str, Any],
-    check_still_eval: Callable[[], None],
-) -> _Examined:
+    density: Function, dim: int, options: dict[str, Any]
+) -> tuple[bool, list[Tensor], Callable[[], None]]:
     """Looks at a density before the run, at points around 0.
 
-    Raises UsageError where it grows without bound, or a row's value is not its own. Nothing is
-    checked where the density is not there at the points: the run will say why.
+    Returns whether one thread alone may call it, values that tell it from others, and a check for
+    the end of the run that it is what it was. Raises UsageError where it grows without bound, or a
+    row's value is not its own. Where it is not there at the points, the run will say why.
     """
     dtype = torch.float32 if str(options.get("dtype")) == "float32" else torch.float64
+    device = torch.device(options["device"])
+    values: list[Tensor] = []
 
     def points(rows: int) -> Tensor:
         return torch.randn(rows, dim, dtype=dtype).to(device)
@@ -582,35 +551,30 @@ def _examined(
     def joint(z: Tensor) -> tuple[Tensor, Tensor]:
         return with_gradient(density, z)
 
-    found = _Examined(check_still_eval, False, [])
+    def check() -> None:
+        torch.set_num_threads(1)
+        if len(z) > 0:
+            check_unchanged(joint, [z], values[0], "log density")
+
     with native.as_before(device), OwnNumbers():
         torch.set_num_threads(1)
         check_bounded(density, points(8), "the log density")
-        found.is_alone = str(options.get("threads")) != "1" and keeps_state(
-            {"": joint}, lambda _, rows: (points(rows),)
+        is_alone = options.get("threads") not in (1, "1") and keeps_state(
+            joint, lambda rows: (points(rows),)
         )
         z = points(4)
         try:
             value, grad = joint(z)
             z = z[torch.isfinite(value) & torch.isfinite(grad).all(1)]
-            value = joint(z)[0] if len(z) > 0 else value
-            found.values = [value]
+            values.append(joint(z)[0] if len(z) > 0 else value)
             for scale in (1.0, 0.1, 10.0, 0.01) if len(z) < 4 else ():
-                values = density(scale * points(64)).detach()
-                found.values.append(values[torch.isfinite(values)])
+                others = density(scale * points(64)).detach()
+                values.append(others[torch.isfinite(others)])
         except Exception:
-            return found
-        if len(z) == 0:
-            return found
-        check_rows(joint, [z], "log density")
-
-    def check() -> None:
-        check_still_eval()
-        torch.set_num_threads(1)
-        check_unchanged(joint, [z], value, "log density")
-
-    found.check = check
-    return found
+            z = z[:0]
+        if len(z) > 0:
+            check_rows(joint, [z], "log density")
+    return is_alone, values, check
 
 
 evaluate.__doc__ = (evaluate.__doc__ or "") + native.options("eval-loglik")

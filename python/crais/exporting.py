@@ -9,7 +9,7 @@ decoder with convolutions whose layers it knows, the weights lie beside the code
 
 from __future__ import annotations
 
-import contextlib
+import inspect
 import os
 import shutil
 import sys
@@ -17,30 +17,27 @@ import tempfile
 import time
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.benchmark import Timer
 
 from crais.captured import Function, modules_of, tensors_of
-from crais.errors import UsageError, first_line
+from crais.errors import UsageError, did_you_mean, first_line
 from crais.forces import processor_flags
-from crais.graphs import spread
 from crais.captured_model import (
     GRAD_TOLERANCE,
     VALUE_TOLERANCE,
+    Captured,
     CapturedModel,
     check_inputs,
-    computes,
     differ,
     joint_of,
     manifest,
 )
 from crais.latents import Latent
-from crais.layers import KnownModel
 from crais.likelihoods import Likelihood, named
 from crais.outputs import unvalidated
 from crais.priors import Prior
@@ -49,10 +46,7 @@ from crais.random_state import OwnNumbers
 _EXTRA = "crais.safetensors"
 _TRACE_ROWS = (3, 5)  # batch sizes whose graphs must be the same
 _MAX_ROWS = 1 << 20
-
-
-class ExportError(UsageError):
-    """The model cannot be exported as it is; the message says why, and what would be right."""
+_BATCH = 16  # rows of a reader's call, whose activations stay in the processor's cache
 
 
 @dataclass
@@ -65,8 +59,6 @@ class ExportReport:
     kind              "compiled", "TorchScript" or "weights"
     value_error       the largest difference of log p(x, z) from eager PyTorch, nats
     grad_error        the largest difference of its gradient
-    batch             rows of a call at which a row costs least
-    microseconds      time of an evaluation (value and gradient) in Python on one thread
     decoder_is_fused  True if crais computes log p(x, z) from the weights, on a CPU
     notes             remarks, such as why the model has no certificate
     """
@@ -78,10 +70,8 @@ class ExportReport:
     kind: str
     value_error: float
     grad_error: float
-    batch: int
-    microseconds: float
-    decoder_is_fused: bool = False
-    notes: list[str] = field(default_factory=list)
+    decoder_is_fused: bool
+    notes: list[str]
 
     def __str__(self) -> str:
         lines = [
@@ -90,30 +80,12 @@ class ExportReport:
             f"{self.kind} and eager differ by {self.value_error:.1e} nats in log p(x, z), by "
             f"{self.grad_error:.1e} in its gradient",
         ]
-        if self.kind == "weights":
-            lines.append("an MLP: crais computes it with its own evaluator")
-        else:
-            lines.append(
-                f"an evaluation takes {self.microseconds:.0f} us on one thread, {self.batch} rows "
-                "a call"
-            )
-            if self.decoder_is_fused:
-                lines.append(
-                    "on a CPU, crais computes log p(x, z) with its own evaluator: it knows the "
-                    "decoder's layers"
-                )
+        if self.decoder_is_fused:
+            where = "" if self.kind == "weights" else "on a CPU, "
+            lines.append(f"{where}crais's own evaluator computes log p(x, z) from the weights")
         return "\n".join(lines + self.notes)
 
 
-@contextlib.contextmanager
-def _as_export_error() -> Iterator[None]:
-    try:
-        yield
-    except UsageError as error:
-        raise ExportError(str(error)) from error.__cause__
-
-
-@_as_export_error()
 def export(
     path: str | os.PathLike[str],
     *,
@@ -132,6 +104,7 @@ def export(
     march: str | None = None,
     fused: bool = True,
     quiet: bool = False,
+    **others: Any,
 ) -> ExportReport:
     """Compiles a model into a file, which `eval-loglik` and `crais.evaluate` take.
 
@@ -143,17 +116,8 @@ def export(
 
     Give a `decoder` with its `likelihood`, or a `log_joint`:
 
-    decoder       z [B, latent] -> output, what the likelihood takes
-    likelihood    p(x | output), one of `crais.likelihoods` or your own
-    prior         p(z): one of `crais.priors`, a distribution of PyTorch's, a flow of zuko's or
-                  normflows'; a standard normal if it is left out
-    log_prior     z -> log p(z) [B], for a prior that is only a function
-    log_joint     (z [B, latent], x [B, *image_shape]) -> log p(x, z) [B], nats
-    encoder       x [B, *image_shape] -> mean, log_var [B, latent] of q(z | x), or mean and
-                  scale_tril [B, latent, latent]; annealing then starts there
-    latent        D, or the shape of z, as (4, 8, 8): then decoder, log_joint and log_prior take
-                  maps [B, 4, 8, 8], and the encoder returns them; priors of crais have rows [B, D]
-    image_shape   of one datum, without the batch; any rank
+    decoder, likelihood, prior, log_prior, log_joint, encoder, latent, image_shape
+                  as in `crais.evaluate`; annealing starts at the encoder's q(z | x)
     labels        of a conditional model p(x | y): examples of y [K, ...], float32 or int64, one of
                   which each simulated datum gets. Functions then take y after their other
                   arguments: decoder(z, y), encoder(x, y), log_joint(z, x, y)
@@ -167,9 +131,12 @@ def export(
                   evaluator, which is faster than compiled code; False: compile it
 
     Modules must be in eval mode, and no row of a batch may depend on another. Returns an
-    `ExportReport`. Raises ExportError. Cost: 30 seconds to two minutes, mostly of the C++ compiler.
+    `ExportReport`. Raises UsageError. Cost: 30 seconds to two minutes, mostly of the C++ compiler.
     """
     started = time.monotonic()
+    for other in others:
+        parameters = inspect.signature(export).parameters
+        raise UsageError(f"no option {other}{did_you_mean(other, parameters)}")
     model = CapturedModel(
         latent=latent,
         shape=image_shape,
@@ -182,48 +149,56 @@ def export(
         labels=labels,
     )
     if model.device.type not in ("cpu", "cuda"):
-        raise ExportError(f"a model on {model.device} cannot be exported; move it to the CPU")
+        raise UsageError(f"a model on {model.device} cannot be exported; move it to the CPU")
     notes: list[str] = []
     with model.in_eval_mode():
         with OwnNumbers():
             model.check_shapes()
-            known = model.known_layers() if fused else None
-            functions = model.functions()
-            arrays = model.checks()
-        if known is not None and not computes(known, arrays):
-            known = None
-        if "simulate" not in functions:
-            with OwnNumbers():
-                pairs = model.pairs(simulate)
-            arrays |= pairs
-            what = "a log_joint" if model.likelihood is None else "this prior or likelihood"
-            notes.append(
-                f"{simulate} simulated pairs are stored for certificates"
-                if pairs
-                else f"no certificate: there is no way to simulate from {what}"
+            found = model.captured(
+                name or os.path.splitext(os.path.basename(path))[0],
+                simulate,
+                fused=fused,
+                binarisation=binarisation,
             )
-        name = name or os.path.splitext(os.path.basename(path))[0]
-        described = model.describe(functions, name, binarisation)
-        described["device"] = model.device.type
-        if known is not None:
-            described[known.key] = known.describe()
-            arrays |= known.tensors()
+        if "pairs.z" in found.arrays:
+            notes.append(f"{simulate} simulated pairs are stored for certificates")
+        elif "simulate" not in found.functions:
+            what = "a log_joint" if model.likelihood is None else "this prior or likelihood"
+            notes.append(f"no certificate: there is no way to simulate from {what}")
+        arrays, described, known = found.arrays, found.described, found.known
+        described |= {"device": model.device.type, "batch": _BATCH}
         beside = os.path.dirname(os.path.abspath(path))  # so that no reader sees half a file
         with tempfile.TemporaryDirectory(dir=beside) as folder:
             file = os.path.join(folder, "model")
-            if known is not None and known.is_mlp:
-                report = _write_weights(file, known, arrays, described)
+            if known is not None and known.is_mlp:  # no code: the reader knows what it computes
+                kind, joint = "weights", joint_of(known.log_joint)
+                with zipfile.ZipFile(file, "w") as archive:
+                    archive.writestr(f"model/extra/{_EXTRA}", manifest(arrays, described))
             elif os.fspath(path).endswith(".pt"):
-                report = _write_script(file, model, functions, arrays, described)
+                kind, joint = "TorchScript", _write_script(file, model, found)
             else:
                 described["cpu_flags"] = _cpu_flags(march)
-                report = _write_package(file, model, functions, arrays, described, march)
-            report.path, report.bytes = os.fspath(path), os.path.getsize(file)
+                kind, joint = "compiled", _write_package(file, model, found, march)
+            (value, grad), wanted = joint(*check_inputs(arrays)), arrays["check.value"]
+            if differ(value, wanted, VALUE_TOLERANCE) or differ(
+                grad, arrays["check.grad"], GRAD_TOLERANCE
+            ):
+                raise UsageError(
+                    f"{kind} and eager values differ: {value.tolist()} and {wanted.tolist()}"
+                )
+            size = os.path.getsize(file)
             os.replace(file, path)
-    report.functions = described["functions"]
-    report.seconds = time.monotonic() - started
-    report.notes = notes
-    report.decoder_is_fused = known is not None
+    report = ExportReport(
+        path=os.fspath(path),
+        bytes=size,
+        seconds=time.monotonic() - started,
+        functions=described["functions"],
+        kind=kind,
+        value_error=float((value - wanted).abs().max()),
+        grad_error=float((grad - arrays["check.grad"]).abs().max()),
+        decoder_is_fused=known is not None,
+        notes=notes,
+    )
     if not quiet:
         print(report, file=sys.stderr)
     return report
@@ -245,7 +220,7 @@ def _compile(
             options = {"aot_inductor.package": True, "cpp.threads": 1, "cpp.march": march}
             files: Any = torch._inductor.aot_compile(program.module(), inputs, options=options)
     except Exception as error:  # whatever the compiler raises
-        raise ExportError(f"{key} cannot be compiled: {first_line(error)}") from error
+        raise UsageError(f"{key} cannot be compiled: {first_line(error)}") from error
     return list(files)
 
 
@@ -265,18 +240,17 @@ def _trace(
             with unvalidated(), shapes.patch(use_duck_shape=False):  # type: ignore[attr-defined]
                 tracer = make_fx(
                     call,
-                    decomposition_table={torch.ops.aten.convolution.default: spread},
                     tracing_mode="symbolic",
                     _allow_non_fake_inputs=True,
                 )
                 graphs.append(tracer(*examples(rows)))
         except Exception as error:  # whatever the user's code raises under tracing
-            raise ExportError(
+            raise UsageError(
                 f"{key} cannot be traced: {first_line(error)}. Control flow that depends on data, "
                 ".item() and NumPy cannot be compiled"
             ) from error
     if graphs[0].code != graphs[1].code:
-        raise ExportError(
+        raise UsageError(
             f"{key} does something else for another number of rows: write z.shape[0] where the "
             "batch size is meant"
         )
@@ -284,44 +258,38 @@ def _trace(
 
 
 def _write_package(
-    file: str,
-    model: CapturedModel,
-    functions: dict[str, Function],
-    arrays: dict[str, Tensor],
-    described: dict[str, Any],
-    march: str | None,
-) -> ExportReport:
-    """Native code for each function, by AOTInductor."""
-    _check_compiler()
+    file: str, model: CapturedModel, found: Captured, march: str | None
+) -> Function:
+    """Native code for each function, by AOTInductor. Returns `joint`."""
+    compiler = os.environ.get("CXX", "g++")
+    if shutil.which(compiler) is None:
+        raise UsageError(
+            f"there is no C++ compiler ('{compiler}'): install one, as apt install g++, or name it "
+            "in CXX"
+        )
     from torch._inductor.package import load_package, package_aoti
 
     compiled: dict[str, Any] = {
         key: _compile(key, function, model.examples(key), march)
-        for key, function in functions.items()
+        for key, function in found.functions.items()
     }
     package = file + ".pt2"  # the only name that the packager takes
     package_aoti(package, compiled)
-    report = _measure("compiled", load_package(package, "joint"), arrays, described)
+    joint: Function = load_package(package, "joint")
     with zipfile.ZipFile(package, "a") as archive:
         folder = archive.namelist()[0].split("/")[0]
-        archive.writestr(f"{folder}/extra/{_EXTRA}", manifest(arrays, described))
+        archive.writestr(f"{folder}/extra/{_EXTRA}", manifest(found.arrays, found.described))
     os.rename(package, file)
-    return report
+    return joint
 
 
-def _write_script(
-    file: str,
-    model: CapturedModel,
-    functions: dict[str, Function],
-    arrays: dict[str, Tensor],
-    described: dict[str, Any],
-) -> ExportReport:
-    """TorchScript methods, whose gradients the reader takes."""
+def _write_script(file: str, model: CapturedModel, found: Captured) -> Function:
+    """TorchScript methods, whose gradients the reader takes. Returns `joint`."""
     module: Any = torch.nn.Module()
     module.parts = torch.nn.ModuleList(modules_of(model.parts))
     plain = {"joint": ("log_joint", model.log_joint), "prior": ("log_prior", model.prior.log_prob)}
     examples = {}
-    for key, function in functions.items():
+    for key, function in found.functions.items():
         method, function = plain.get(key, (key, function))
         setattr(module, method, function)
         examples[method] = model.examples(key)(_TRACE_ROWS[0])
@@ -333,58 +301,12 @@ def _write_script(
             warnings.simplefilter("ignore")
             traced = torch.jit.trace_module(module, examples, check_trace=False)
     except Exception as error:  # whatever the user's code raises under tracing
-        raise ExportError(f"cannot be traced: {first_line(error)}") from error
+        raise UsageError(f"cannot be traced: {first_line(error)}") from error
     finally:
         for parameter in frozen:
             parameter.requires_grad_(True)
-    report = _measure("TorchScript", joint_of(traced.log_joint), arrays, described)
-    torch.jit.save(traced, file, _extra_files={_EXTRA: manifest(arrays, described)})
-    return report
-
-
-def _write_weights(
-    file: str, mlp: KnownModel, arrays: dict[str, Tensor], described: dict[str, Any]
-) -> ExportReport:
-    """No code: the reader knows what an MLP computes."""
-    report = _measure("weights", joint_of(mlp.log_joint), arrays, described)
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr(f"model/extra/{_EXTRA}", manifest(arrays, described))
-    return report
-
-
-def _measure(
-    kind: str, joint: Function, arrays: dict[str, Tensor], described: dict[str, Any]
-) -> ExportReport:
-    """How far what was written and eager differ, and what an evaluation costs."""
-    value, grad = joint(*check_inputs(arrays))
-    if differ(value, arrays["check.value"], VALUE_TOLERANCE) or differ(
-        grad, arrays["check.grad"], GRAD_TOLERANCE
-    ):
-        raise ExportError(
-            f"{kind} and eager values differ: {value.tolist()} and {arrays['check.value'].tolist()}"
-        )
-    costs = {rows: _seconds_a_row(joint, arrays, rows) for rows in (8, 16, 32, 64, 128, 256)}
-    batch = min(rows for rows, cost in costs.items() if cost <= 1.05 * min(costs.values()))
-    described["batch"] = batch
-    return ExportReport(
-        path="",
-        bytes=0,
-        seconds=0.0,
-        functions=[],
-        kind=kind,
-        value_error=float((value - arrays["check.value"]).abs().max()),
-        grad_error=float((grad - arrays["check.grad"]).abs().max()),
-        batch=batch,
-        microseconds=1e6 * costs[batch],
-    )
-
-
-def _seconds_a_row(joint: Function, arrays: dict[str, Tensor], rows: int) -> float:
-    """On one thread."""
-    places = torch.arange(rows) % len(arrays["check.z"])
-    inputs = [tensor[places] for tensor in check_inputs(arrays)]
-    timer = Timer("joint(*inputs)", globals={"joint": joint, "inputs": inputs})
-    return min(timer.timeit(1).mean for _ in range(3)) / rows
+    torch.jit.save(traced, file, _extra_files={_EXTRA: manifest(found.arrays, found.described)})
+    return joint_of(traced.log_joint)
 
 
 _LEVELS = {
@@ -402,12 +324,3 @@ def _cpu_flags(march: str | None) -> list[str]:
         return _LEVELS[march].split()
     kinds = ("sse", "ssse", "avx", "fma", "f16c", "bmi", "amx", "popcnt", "movbe", "sve", "asimd")
     return sorted(flag for flag in processor_flags() if flag.startswith(kinds))
-
-
-def _check_compiler() -> None:
-    compiler = os.environ.get("CXX", "g++")
-    if shutil.which(compiler) is None:
-        raise ExportError(
-            f"there is no C++ compiler ('{compiler}'): install one, as apt install g++, or name it "
-            "in CXX"
-        )

@@ -46,13 +46,9 @@ class _Known(torch.autograd.Function):
 
         products = [times(grad) for grad in grads]
         if torch.is_grad_enabled():  # somebody wants second derivatives
-            products = [_Known.apply(_unknown, grad, one) for grad, one in zip(products, inputs)]
+            nobody_knows = lambda grad, z: (grad.clone(), [torch.full_like(grad, torch.nan)] * 2)
+            products = [_Known.apply(nobody_knows, *pair) for pair in zip(products, inputs)]
         return None, *products
-
-
-def _unknown(grad: Tensor, z: Tensor) -> tuple[Tensor, list[Tensor]]:
-    """grad as a function of z whose derivative nobody knows."""
-    return grad.clone(), [torch.full_like(grad, torch.nan)] * 2
 
 
 def known_gradient(value_and_grads: Callable[..., tuple[Tensor, list[Tensor]]]) -> Function:
@@ -190,12 +186,25 @@ def jax_rows(function: Function, is_of_row: bool) -> Function:
     return known_gradient(value_and_grads)
 
 
-def has_second_derivatives(function: Function, z: Tensor) -> bool:
-    """False where autograd's derivatives of the gradient are missing, or are not its differences.
+def once(function: Function, z: Tensor) -> Function | None:
+    """A density whose second derivatives are NaN, so that bases take differences of gradients, where
+    autograd's are missing, or are not these; None where they are, or the function fails.
 
     An autograd.Function with a gradient of its own may have none, and may not say so. Looked at
     along one direction, at z [B, D]; cost: five evaluations with gradients of B rows each.
     """
+
+    def value_and_grads(z: Tensor) -> tuple[Tensor, list[Tensor]]:
+        value, grad = with_gradient(function, z)
+        return value, [grad]
+
+    try:
+        return None if _has_second_derivatives(function, z) else known_gradient(value_and_grads)
+    except Exception:  # the run's to say
+        return None
+
+
+def _has_second_derivatives(function: Function, z: Tensor) -> bool:
     direction = torch.nn.functional.normalize(torch.linspace(1, 2, z.shape[1]).to(z), dim=0)
     step = _STEP[z.dtype]
     up, down = (with_gradient(function, z + sign * step * direction)[1] for sign in (1, -1))
@@ -215,16 +224,6 @@ def has_second_derivatives(function: Function, z: Tensor) -> bool:
     noise = 30 * torch.finfo(z.dtype).eps / step * (1 + grad.detach().norm(dim=1))
     wrong = (apart > 0.1 * by_differences.norm(dim=1) + noise) & finite
     return 2 * int(wrong.sum()) <= int(finite.sum())
-
-
-def once(function: Function) -> Function:
-    """Makes a density's second derivatives NaN, so that bases take differences of gradients."""
-
-    def value_and_grads(z: Tensor) -> tuple[Tensor, list[Tensor]]:
-        value, grad = with_gradient(function, z)
-        return value, [grad]
-
-    return known_gradient(value_and_grads)
 
 
 def with_gradient(

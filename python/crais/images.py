@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,14 +19,6 @@ _IMAGES = "image images img pixel_values x data".split()
 _LABELS = "label labels target targets y class".split()
 
 
-@dataclass
-class Data:
-    """What is evaluated, on the CPU; None: what the options choose."""
-
-    images: Tensor | None
-    labels: Tensor | None
-
-
 def read(
     images: Any,
     key: str | None = None,
@@ -40,14 +31,11 @@ def read(
     that holds one under `key`. layout="NHWC": channels come last. `limit` images at most are read.
     """
     labels = None
-    if isinstance(images, (list, tuple)) and not _is_list_of_images(images):
-        raise UsageError(
-            f"images is a {type(images).__name__} of {type(images[0]).__name__}: give a list of "
-            "tensors or arrays, or one array"
-            if len(images)
-            else "images is empty"
-        )
-    if isinstance(images, (DataLoader, Dataset, list, tuple)) or _is_sequence(images):
+    if isinstance(images, (list, tuple)):
+        _check_list(images)
+    is_plain = isinstance(images, (str, bytes, Mapping)) or hasattr(images, "__array__")
+    has_items = hasattr(images, "__getitem__") and hasattr(images, "__len__")  # of any library
+    if isinstance(images, (DataLoader, Dataset)) or has_items and not is_plain:
         has_batches = isinstance(images, DataLoader) and images.batch_sampler is not None
         items = _first_items(images, key, has_batches, limit)
         batch = _joined([image for image, _ in items], has_batches)
@@ -89,7 +77,7 @@ def as_batch(images: Tensor, shape: Sequence[int]) -> Tensor:
     Raises UsageError where the channels would have to change their place.
     """
     own = tuple(images.shape[1:])
-    if channels_last_for(images, shape):
+    if len(own) == 3 and own[2] > 1 and tuple(shape) == (own[2], *own[:2]) != own:
         raise UsageError(
             f"the model takes images {list(shape)}, and these are {list(own)}: give "
             'images.permute(0, 3, 1, 2), or layout="NHWC"'
@@ -97,18 +85,6 @@ def as_batch(images: Tensor, shape: Sequence[int]) -> Tensor:
     is_one = math.prod(shape) == images.numel() != math.prod(own)
     is_same = [n for n in shape if n > 1] == [n for n in own if n > 1]
     return images.reshape(-1, *shape) if is_one or is_same else images
-
-
-def channels_last_for(images: Tensor, shape: Sequence[int]) -> bool:
-    """[N, H, W, C] where the model takes [C, H, W]."""
-    own = tuple(images.shape[1:])
-    return len(own) == 3 and own[2] > 1 and tuple(shape) == (own[2], *own[:2]) != own
-
-
-def channels_first_of(images: Tensor | None) -> Sequence[int] | None:
-    """The shape of an image after channels are moved to the front, where these may be last."""
-    is_likely = images is not None and images.dim() == 4 and images.shape[3] in (2, 3, 4)
-    return (images.shape[3], *images.shape[1:3]) if images is not None and is_likely else None
 
 
 def _shapes(own: Sequence[int]) -> list[tuple[int, ...]]:
@@ -133,23 +109,19 @@ def _channels_first(images: Tensor, layout: str | None) -> Tensor:
     return images.permute(0, 3, 1, 2).contiguous()
 
 
-def _is_sequence(images: Any) -> bool:
-    """A data set of another library, which has items and a length."""
-    is_plain = isinstance(images, (Tensor, np.ndarray, str, bytes, Mapping)) or hasattr(
-        images, "__array__"
-    )
-    return not is_plain and hasattr(images, "__getitem__") and hasattr(images, "__len__")
-
-
-def _is_list_of_images(images: Sequence[Any]) -> bool:
-    """Not one of numbers, or of lists of these."""
-    if not len(images):
-        return False
+def _check_list(images: Sequence[Any]) -> None:
+    """Raises UsageError for a list of numbers, or of lists of these."""
+    if not images:
+        raise UsageError("images is empty")
     first = images[0]
     if isinstance(first, (list, tuple)):
         first = first[0] if len(first) else None
     is_array = hasattr(first, "__array__") or hasattr(first, "__array_interface__")
-    return isinstance(first, (Tensor, Mapping)) or is_array and np.ndim(first) > 0
+    if not isinstance(first, (Tensor, Mapping)) and not (is_array and np.ndim(first) > 0):
+        raise UsageError(
+            f"images is a {type(images).__name__} of {type(images[0]).__name__}: give a list of "
+            "tensors or arrays, or one array"
+        )
 
 
 def tensor_of(values: Any, what: str) -> Tensor:
@@ -166,8 +138,15 @@ def tensor_of(values: Any, what: str) -> Tensor:
         values = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
         if not values.flags.writeable:
             values = values.copy()
-    if isinstance(values, Tensor) and (kind := _unusual(values)):
-        raise UsageError(f"{what} is a {kind} tensor: give a plain one, as by .to_dense()")
+    if isinstance(values, Tensor) and (
+        torch.masked.is_masked_tensor(values)
+        or values.is_nested
+        or values.is_quantized
+        or values.layout != torch.strided
+    ):
+        raise UsageError(
+            f"{what} is a masked, nested, quantized or sparse tensor: give a plain one, as by .to_dense()"
+        )
     try:
         return torch.as_tensor(values).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
@@ -178,30 +157,14 @@ def tensor_of(values: Any, what: str) -> Tensor:
         ) from None
 
 
-def _unusual(values: Tensor) -> str:
-    """A word for a tensor that does not say all of its numbers plainly; "" for any other."""
-    if torch.masked.is_masked_tensor(values):
-        return "masked"
-    if values.is_nested:
-        return "nested"
-    if values.is_quantized:
-        return "quantized"
-    return "" if values.layout == torch.strided else "sparse"
-
-
-def _items(images: Any) -> Iterable[Any]:
-    if isinstance(images, (DataLoader, IterableDataset)):
-        return images
-    return (images[i] for i in range(len(images)))
-
-
 def _first_items(
     images: Any, key: str | None, are_batches: bool, limit: int | None
 ) -> list[tuple[Tensor, Any]]:
     """The image (or batch of images) and the label of each item, until there are `limit` images."""
     items: list[tuple[Tensor, Any]] = []
     num_images = 0
-    for item in _items(images):
+    is_stream = isinstance(images, (DataLoader, IterableDataset))
+    for item in images if is_stream else (images[i] for i in range(len(images))):
         first, label = _parts_of(item, key)
         items.append((_image_of(first), label))
         num_images += len(items[-1][0]) if are_batches else 1

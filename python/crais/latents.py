@@ -6,8 +6,6 @@ import operator
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-from torch import Tensor
-
 from crais.captured import Function
 from crais.errors import UsageError
 
@@ -16,10 +14,9 @@ Latent: TypeAlias = int | Sequence[int]
 
 def sizes_of(latent: Any, name: str = "latent") -> tuple[int, ...]:
     """The shape of one z, or of one x: (D,), or (C, H, W). Raises UsageError for what is none."""
+    is_number = hasattr(latent, "__index__") and not getattr(latent, "shape", ())  # arrays have it
     try:
-        sizes = (
-            (operator.index(latent),) if _is_number(latent) else tuple(map(operator.index, latent))
-        )
+        sizes = tuple(map(operator.index, (latent,) if is_number else latent))
     except TypeError:
         sizes = ()
     if not sizes or min(sizes) < 1:
@@ -29,23 +26,8 @@ def sizes_of(latent: Any, name: str = "latent") -> tuple[int, ...]:
     return sizes
 
 
-def _is_number(value: Any) -> bool:
-    return hasattr(value, "__index__") and not getattr(value, "shape", ())  # arrays have it too
-
-
 def shaped(function: Function, sizes: tuple[int, ...]) -> Function:
     """A function of rows z [B, D], in place of one of z [B, *sizes]."""
     if len(sizes) == 1:
         return function
     return lambda z, *others: function(z.reshape(-1, *sizes), *others)
-
-
-def flat(encoder: Function) -> Function:
-    """An encoder of rows, in place of one whose mean and log_var are maps."""
-
-    def encode(*inputs: Tensor) -> tuple[Tensor, Tensor]:
-        mean, spread = encoder(*inputs)
-        is_root = spread.shape != mean.shape  # scale_tril [B, D, D]
-        return mean.flatten(1), spread if is_root else spread.flatten(1)
-
-    return encode

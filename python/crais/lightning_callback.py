@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from typing import Any
@@ -14,17 +15,15 @@ from crais.errors import UsageError
 def _callback_classes() -> tuple[type, ...]:
     """`Callback` of each package that the process uses already, else of one that is installed."""
     packages = ("lightning.pytorch", "pytorch_lightning")
-    imported = [sys.modules[package] for package in packages if package in sys.modules]
-    for package in packages:
-        if imported:
-            break
-        try:
-            imported.append(importlib.import_module(package))
-        except ImportError:
-            continue
-    if not imported:
+    used: list[str] = [name for name in packages if name in sys.modules]
+    found: list[Any] = []
+    for name in used or packages:
+        with contextlib.suppress(ImportError):
+            if used or not found:
+                found.append(importlib.import_module(name))
+    if not found:
         raise ImportError("crais.callbacks.Lightning needs Lightning: pip install lightning")
-    return tuple(package.Callback for package in imported)
+    return tuple(package.Callback for package in found)
 
 
 class Lightning(*_callback_classes()):  # type: ignore[misc]

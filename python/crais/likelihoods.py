@@ -7,7 +7,6 @@ A likelihood is a module whose parameters may be learned with the decoder's. `x`
 from __future__ import annotations
 
 import contextlib
-import difflib
 import math
 from collections.abc import Callable, Container, Sequence
 from typing import Any, TypeAlias
@@ -16,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from crais.errors import RowShapeError, UsageError
+from crais.errors import RowShapeError, UsageError, did_you_mean
 
 Output: TypeAlias = Tensor | tuple[Tensor, ...]
 
@@ -59,7 +58,7 @@ class Likelihood(nn.Module):
     step: float | None = None  # x - low are multiples of it; None: x is continuous
     levels: int | None = None  # that x has, where p is a mass function: 256 of 8-bit x = k / 255
     uniforms: int | None = None  # that `sample` takes for an element of x; None: only `draw`
-    name: str = ""  # in JSON; that of the class where there is none
+    name: str = ""  # in results; that of the class where there is none
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
         """Returns log p(x | output) [B], nats, summed over all elements of x."""
@@ -96,12 +95,8 @@ class Likelihood(nn.Module):
         a warning, or None."""
         return None
 
-    def spec(self) -> dict[str, Any]:
-        """Returns the likelihood's name and its numbers, for JSON."""
-        return {"name": self.name or type(self).__name__}
 
-
-class _Elementwise(Likelihood):
+class Elementwise(Likelihood):
     """Elements of x are independent given the output.
 
     It has a tensor, or several as a tuple or side by side along dimension 1, with an entry for each
@@ -136,7 +131,7 @@ class _Elementwise(Likelihood):
         return self.quantile(u, *self.parts(output))
 
 
-class _OfLogits(_Elementwise):
+class _OfLogits(Elementwise):
     """x in [0, 1] whose output holds logits, or with `probs` what a sigmoid makes of them.
 
     probs=None stands for logits, and an output that lies in [0, 1] all through is then refused as
@@ -164,7 +159,8 @@ class _OfLogits(_Elementwise):
 
     def check(self, output: Output) -> str | None:
         output, kind = _only(output), type(self).__name__
-        is_unit = bool(((output >= 0) & (output <= 1)).all())
+        low, high = float(output.min()), float(output.max())
+        is_unit = 0 <= low and high <= 1
         if is_unit and self.probs is None:
             raise UsageError(
                 f"all that the decoder returns lies in [0, 1], as after a sigmoid, and {kind}() "
@@ -173,15 +169,12 @@ class _OfLogits(_Elementwise):
             )
         if not is_unit and self.probs:
             raise UsageError(
-                f"the decoder returns {float(output.min()):.4g} to {float(output.max()):.4g}, and "
-                f"{kind}(probs=True) takes probabilities, in [0, 1]; {kind}() takes logits"
+                f"the decoder returns {low:.4g} to {high:.4g}, and {kind}(probs=True) takes "
+                f"probabilities, in [0, 1]; {kind}() takes logits"
             )
-        if is_unit and self.probs is False:
+        if is_unit and not self.probs:
             return "the decoder's outputs all lie in [0, 1], and are taken for logits"
         return None
-
-    def spec(self) -> dict[str, Any]:
-        return super().spec() | ({"probs": True} if self.probs else {})
 
 
 class Bernoulli(_OfLogits):
@@ -234,7 +227,7 @@ class ContinuousBernoulli(_OfLogits):
         return torch.where(small, u + 0.5 * logits * u * (1 - u), x).clamp(0, 1)
 
 
-class LocationScale(_Elementwise):
+class LocationScale(Elementwise):
     """x = location + scale * noise.
 
     scale   a number or a tensor that broadcasts to x: the output is the location. A name, one of
@@ -300,23 +293,13 @@ class LocationScale(_Elementwise):
         if self.given is None:
             return None
         spread, log_scale = _halves(output)[1], self.parts(output)[1]
-        if not bool((spread > 0).all()) and not SPREADS[self.given].startswith("log"):
-            raise UsageError(
-                f"the decoder's {self.given!r} is {float(spread.min()):.4g} at least, and must be "
-                f"positive: if it is a logarithm, say so: {self.said()}"
-            )
-        if SPREADS[self.given].startswith("log") and float(log_scale.max()) > _LARGEST_LOG_SCALE:
-            raise UsageError(
-                f"the decoder's {self.given!r} is {float(spread.max()):.4g} at most, which no "
-                f"logarithm of a scale is: {self.said()}"
-            )
-        return None
-
-    def spec(self) -> dict[str, Any]:
-        scale: float | str = "decoder"
-        if self.log_scale is not None:
-            scale = float(self.log_scale.exp()) if self.log_scale.numel() == 1 else "elementwise"
-        return super().spec() | {"scale": scale}
+        is_log = SPREADS[self.given].startswith("log")
+        if (log_scale.max() <= _LARGEST_LOG_SCALE) if is_log else (spread.min() > 0):
+            return None
+        raise UsageError(
+            f"the decoder's {self.given!r} reaches {float(spread.max() if is_log else spread.min()):.4g}, "
+            f"as no {'logarithm of a ' * is_log}scale does: say what it is: {self.said()}"
+        )
 
 
 class _Normal(LocationScale):
@@ -401,9 +384,6 @@ class StudentT(LocationScale):
         square = self.df * torch.expm1(-2 / self.df * _open(u[:, 0]).log())
         return square.sqrt() * torch.cos(2 * math.pi * u[:, 1])
 
-    def spec(self) -> dict[str, Any]:
-        return super().spec() | {"df": self.df}
-
 
 class _Discretized(LocationScale):
     """8-bit x = k / 255. Its mass is that of continuous noise in a bin of width 1/255 around x.
@@ -471,18 +451,11 @@ class _Discretized(LocationScale):
             f"{share:.0%} of the decoder's means lie outside [{low:g}, {high:g}], from "
             f"{float(means.min()):.4g} to {float(means.max()):.4g}"
         )
-        if self.domain is None:
-            raise UsageError(
-                f"{found}: say domain=(-1, 1) if they are of pixels in [-1, 1], domain=(0, 1) if "
-                "they are meant so"
-            )
-        return f"{found}, their domain"
-
-    def spec(self) -> dict[str, Any]:
-        return super().spec() | self.said_domain()
-
-    def said_domain(self) -> dict[str, Any]:
-        return {} if self.domain is None else {"domain": list(self.domain)}
+        if self.domain is not None:
+            return f"{found}, their domain"
+        raise UsageError(
+            f"{found}: say domain=(-1, 1) if pixels lie there, domain=(0, 1) if they are meant so"
+        )
 
 
 class DiscretizedGaussian(_Normal, _Discretized):
@@ -562,59 +535,76 @@ class DiscretizedLogistic(_Discretized):
         return torch.logit(_open(u[:, 0]))
 
 
-class DiscretizedLogisticMixture(Likelihood):
+class Mixture(Likelihood):
+    """A mixture for each element of x, of K distributions of one kind.
+
+    The output is the logits of the components' weights, then what the kind takes, each
+    [B, K, *shape]. The Fisher weights are a stand-in, no smaller than the exact ones: those of x
+    together with its component.
+    """
+
+    def __init__(self, kind: Elementwise) -> None:
+        super().__init__()
+        self.name = self.name or "mixture"
+        self.kind, self.uniforms = kind, 1 + (kind.uniforms or 0)
+        self.low, self.high, self.step, self.levels = kind.low, kind.high, kind.step, kind.levels
+
+    def split(self, output: Output) -> tuple[Tensor, Output]:
+        """Logits of weights, and the output that the kind takes."""
+        weights, *others = output
+        return weights, tuple(others) if len(others) > 1 else others[0]
+
+    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+        logits, of_kind = self.split(output)
+        check_rows(x, logits.shape[2:])
+        each = self.kind.element(x.unsqueeze(1), *self.kind.parts(of_kind))
+        return _total(torch.logsumexp(F.log_softmax(logits, 1) + each, 1))
+
+    def fisher(self, output: Output) -> Output:
+        logits, of_kind = self.split(output)
+        weights, about = torch.softmax(logits, 1), self.kind.fisher(of_kind)
+        each = (about,) if isinstance(about, Tensor) else about
+        return weights * (1 - weights), *(weights * one for one in each)
+
+    def sample(self, output: Output, u: Tensor) -> Tensor:
+        logits, of_kind = self.split(output)
+        index = _index(torch.softmax(logits, 1), u[:, 0])
+        parts = (part.expand_as(logits).gather(1, index) for part in self.kind.parts(of_kind))
+        return self.kind.quantile(u[:, 1:], *(part.squeeze(1) for part in parts))
+
+
+class DiscretizedLogisticMixture(Mixture):
     """Mass function of 8-bit values x [B, C, *rest] under a mixture of logistics for each element.
 
     The output [B, 3 * components * C, *rest] is read as [B, 3, components, C, *rest]: the logits of
     the components' weights, their means, their log-scales. Channels are independent given the
     output; there is no autoregression among them. `domain` is as in `DiscretizedGaussian`:
-    PixelCNN++'s is (-1, 1). The Fisher weights are a stand-in, no smaller than the exact ones up to
-    the bins' width: those of x together with its component.
+    PixelCNN++'s is (-1, 1). The Fisher weights are a stand-in: those of x together with its
+    component.
     """
 
     name = "discretized-logistic-mixture"
-    low, high, step, levels, uniforms = 0.0, 1.0, STEP, LEVELS, 2
+    kind: DiscretizedLogistic
 
     def __init__(self, components: int, *, domain: Domain | None = None) -> None:
-        super().__init__()
-        self.components, self.kind = components, DiscretizedLogistic("log_scale", domain=domain)
+        super().__init__(DiscretizedLogistic("log_scale", domain=domain))
+        self.components = components
 
-    def parts(self, output: Output) -> tuple[Tensor, ...]:
-        """Logits, means and log-scales, each [B, components, C, *rest]."""
+    def split(self, output: Output) -> tuple[Tensor, Output]:
+        """Logits, and means and log-scales, each [B, components, C, *rest]."""
         output = _only(output)
         channels = output.shape[1] // (3 * self.components)
         shape = (output.shape[0], 3, self.components, channels, *output.shape[2:])
         logits, means, log_scales = output.reshape(shape).unbind(1)
-        return logits, *self.kind.parts((means, log_scales))
-
-    def log_prob(self, x: Tensor, output: Output) -> Tensor:
-        logits, means, log_scales = self.parts(output)
-        check_rows(x, means.shape[2:])
-        bins = self.kind.element(x.unsqueeze(1), means, log_scales)
-        return _total(torch.logsumexp(F.log_softmax(logits, 1) + bins, 1))
+        return logits, (means, log_scales)
 
     def fisher(self, output: Output) -> Output:
-        logits, means, log_scales = self.parts(output)
-        weights = torch.softmax(logits, 1)
-        blurred = torch.exp(2 * log_scales) + STEP**2 / 36
-        of_mean, of_scale = self.kind.kept(*_edges(means, blurred))
-        about_mean = weights / (3 * blurred) * of_mean * self.kind.width**-2
-        about_scale = weights * (3 + math.pi**2) / 9 * of_scale
-        stacked = torch.stack([weights * (1 - weights), about_mean, about_scale], 1)
-        return stacked.reshape(_only(output).shape)
-
-    def sample(self, output: Output, u: Tensor) -> Tensor:
-        logits, means, log_scales = self.parts(output)
-        index = _index(torch.softmax(logits, 1), u[:, 0])
-        mean, log_scale = (part.gather(1, index).squeeze(1) for part in (means, log_scales))
-        return self.kind.quantile(u[:, 1:], mean, log_scale)
+        return torch.stack(list(super().fisher(output)), 1).reshape(_only(output).shape)
 
     def check(self, output: Output) -> str | None:
-        logits, means, _ = self.parts(output)
+        logits, of_kind = self.split(output)
+        means = self.kind.parts(of_kind)[0]
         return self.kind.check_means((torch.softmax(logits, 1) * means).sum(1))
-
-    def spec(self) -> dict[str, Any]:
-        return super().spec() | {"components": self.components} | self.kind.said_domain()
 
 
 class Categorical(Likelihood):
@@ -656,11 +646,8 @@ class Categorical(Likelihood):
         index = _index(weights, u[:, 0]).squeeze(1).to(weights.dtype)
         return index * self.high / (self.num_classes - 1)
 
-    def spec(self) -> dict[str, Any]:
-        return super().spec() | {"levels": self.num_classes}
 
-
-class Poisson(_Elementwise):
+class Poisson(Elementwise):
     """Poisson counts; the output is the logarithm of the rate [B, *shape]."""
 
     name, low, step = "poisson", 0.0, 1.0
@@ -675,7 +662,7 @@ class Poisson(_Elementwise):
         return torch.poisson(_only(output).exp())
 
 
-class NegativeBinomial(_Elementwise):
+class NegativeBinomial(Elementwise):
     """Counts with mean mu and variance mu + mu^2 / theta; the output is log mu [B, *shape].
 
     `theta` (inverse dispersion) is a number or a tensor that broadcasts to x, one a gene for
@@ -763,12 +750,9 @@ def named(text: str) -> Likelihood:
             return kind(probs=True) if argument else kind()
         if kind is not None and not issubclass(kind, _OfLogits):
             return kind(int(argument) if argument.isdecimal() else float(argument))
-    near = [one for one in difflib.get_close_matches(name, kinds, 1) if one != name]
-    raise UsageError(
-        f"no likelihood {text!r}: "
-        + (f"did you mean {near[0]!r}? " if near else "")
-        + f"there are {', '.join(sorted(kinds))}, as bernoulli:probs or gaussian:SD"
-    )
+    near = "" if name in kinds else did_you_mean(name, kinds)
+    known = f"; there are {', '.join(sorted(kinds))}, as bernoulli:probs or gaussian:SD"
+    raise UsageError(f"no likelihood {text!r}{near or known}")
 
 
 def _log_parameter(value: float | Tensor, learn: bool) -> nn.Parameter:

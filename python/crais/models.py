@@ -18,14 +18,12 @@ from crais.captured_model import (
     CapturedModel,
     check_inputs,
     check_unchanged,
-    computes,
     manifest,
     taking_shapes,
 )
 from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood
 from crais.outputs import shape_of
-from crais.priors import Prior
 from crais.random_state import OwnNumbers
 from crais.reentry import keeps_state
 
@@ -51,8 +49,6 @@ def in_memory(
     latent: Latent | None,
     labels: Tensor | None,
     name: str,
-    prior: Prior | None,
-    log_prior: Function | None,
     force_dtype: str = "auto",
     simulate: int = 0,
     data: Tensor | None = None,
@@ -68,11 +64,11 @@ def in_memory(
     whose gradient is in bfloat16. `simulate` is how many images are to be drawn from the model;
     where draws are no function of uniform numbers, they are made here. `data` are a few images, as
     the likelihood takes them. Unless `threads_apart` is False, the functions are tried for state
-    that they keep. `parts` are decoder, likelihood, encoder and log_joint, as `export` takes them.
+    that they keep. `parts` are decoder, likelihood, prior, encoder, log_joint and log_prior.
     """
-    decoder, encoder = parts["decoder"], parts["encoder"]
-    likelihood = parts["likelihood"]
-    device = device_of([decoder, encoder, parts["log_joint"]], [likelihood, prior, log_prior])
+    decoder, encoder, likelihood = parts["decoder"], parts["encoder"], parts["likelihood"]
+    functions_of = [decoder, encoder, parts["log_joint"], parts["log_prior"]]
+    device = device_of(functions_of[:3], [likelihood, parts["prior"], parts["log_prior"]])
     sizes = None if latent is None else sizes_of(latent)
     with native.as_before(device), OwnNumbers():
         torch.set_num_threads(1)  # little work, and the same bits everywhere
@@ -80,59 +76,46 @@ def in_memory(
         if not shapes:
             shapes = [_shape_of(decoder, likelihood, sizes, device, y)]
 
-        def model_of(shape: Sequence[int]) -> CapturedModel:
-            model = CapturedModel(
-                latent=sizes or _latent_of(encoder, shape, device, y),
-                shape=shape,
-                prior=prior,
-                log_prior=log_prior,
-                labels=labels,
-                data=data,
-                **parts,
-            )
-            model.check_shapes()
-            return model
-
-        try:
-            model = _first_that_works(model_of, shapes)
-        except (RuntimeError, RowShapeError):
-            if kind := other_dtype(parts.values(), torch.float32):
+        failure: Exception | None = None
+        for shape in shapes:
+            try:
+                own = sizes or _latent_of(encoder, shape, device, y)
+                model = CapturedModel(latent=own, shape=shape, labels=labels, data=data, **parts)
+                model.check_shapes()
+                break
+            except (RuntimeError, ValueError, TypeError, IndexError) as error:
+                # A fault of a model that ran says more than that it does not take a shape.
+                if failure is None or _is_fault(error) and not _is_fault(failure):
+                    failure = error
+        else:
+            assert failure is not None
+            kind = other_dtype(parts.values(), torch.float32)
+            if kind and isinstance(failure, (RuntimeError, RowShapeError)):
                 raise UsageError(
                     f"the model's parameters are torch.{kind}; models are float32: call .float(), "
                     'or give dtype="float32", which evaluates a copy'
                 ) from None
-            raise
+            raise failure
         with model.in_eval_mode():
-            forces = _offers_forces(model, force_dtype)
-            functions = model.functions(forces)
-            arrays = model.checks(forces)
-            if "simulate" not in functions:
-                arrays |= model.pairs(simulate)
-            encoded: tuple[Tensor, ...] = ()
-            inputs, value = check_inputs(arrays), arrays["check.value"]
-            if encoder is not None:
-                encoded = model.encode(*inputs[1:])
+            found = model.captured(name, simulate, forces=_offers_forces(model, force_dtype))
+            functions, inputs = found.functions, check_inputs(found.arrays)
+            encoded = () if encoder is None else model.encode(*inputs[1:])
+            is_alone = threads_apart and found.known is None and any(
+                keeps_state(functions[key], model.examples(key))
+                for key in ("joint", "encode") if key in functions
+            )  # fmt: skip
         model.check_modes()
-        described = model.describe(functions, name)
-        sources = [decoder, encoder, parts["log_joint"], log_prior]
-        described["identity"] = digest_of(sources, encoded)
-        described["batch"] = _ROWS.get(device.type, _ROWS_ELSEWHERE)
-        known, is_alone = model.known_layers(), False
-        if known is not None and computes(known, arrays):
-            described[known.key] = known.describe()
-            arrays |= known.tensors()
-        elif threads_apart:
-            with model.in_eval_mode():
-                tried = {key: functions[key] for key in functions if key in ("joint", "encode")}
-                is_alone = keeps_state(tried, lambda name, rows: model.examples(name)(rows))
+        found.described["identity"] = digest_of(functions_of, encoded)
+        found.described["batch"] = _ROWS.get(device.type, _ROWS_ELSEWHERE)
 
     def check() -> None:
         torch.set_num_threads(1)
         model.check_modes()
         with model.in_eval_mode():
-            check_unchanged(model.joint, inputs, value)
+            check_unchanged(model.joint, inputs, found.arrays["check.value"])
 
-    return InMemory(functions, manifest(arrays, described), device, model.shape, check, is_alone)
+    described = manifest(found.arrays, found.described)
+    return InMemory(functions, described, device, model.shape, check, is_alone)
 
 
 def _offers_forces(model: CapturedModel, force_dtype: str) -> bool:
@@ -143,26 +126,8 @@ def _offers_forces(model: CapturedModel, force_dtype: str) -> bool:
     return force_dtype == "bfloat16" and model.shorter_products().count > 0
 
 
-def _says_what_is_wrong(error: Exception | None) -> bool:
-    """More than that rows of another shape were tried."""
+def _is_fault(error: Exception) -> bool:
     return isinstance(error, UsageError) and not isinstance(error, RowShapeError)
-
-
-def _first_that_works(
-    make: Callable[[Sequence[int]], CapturedModel], shapes: Sequence[Sequence[int]]
-) -> CapturedModel:
-    """Raises what the first shape raised where none works; first what crais found at fault in a
-    model that ran.
-    """
-    failure: Exception | None = None
-    for shape in shapes:
-        try:
-            return make(shape)
-        except (RuntimeError, ValueError, TypeError, IndexError) as error:
-            is_plainer = _says_what_is_wrong(error) and not _says_what_is_wrong(failure)
-            failure = error if failure is None or is_plainer else failure
-    assert failure is not None
-    raise failure
 
 
 def _latent_of(

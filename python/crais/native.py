@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import difflib
 import importlib
 import inspect
 import os
 import re
-import sys
 import threading
 import time
-import traceback
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -61,13 +58,13 @@ def by_flag(options: Mapping[str, Any]) -> dict[str, list[Any]]:
     return flags
 
 
-def check_names(program: str, function: Callable[..., Any], given: Iterable[str]) -> None:
-    """Raises UsageError for an option that is none, but nearly a parameter of the function."""
-    known = {flag["name"].replace("-", "_") for flag in extension().options(program)}
-    for name in given:
-        near = difflib.get_close_matches(name, inspect.signature(function).parameters, 1, 0.8)
-        if near and name not in known:
-            raise errors.UsageError(f"no option {name}; did you mean {near[0]}?")
+def check_names(program: str, given: Iterable[str], *functions: Callable[..., Any]) -> None:
+    """Raises UsageError for an option that is none, but nearly a parameter of the functions."""
+    parameters = {name for function in functions for name in inspect.signature(function).parameters}
+    flags = {flag["name"].replace("-", "_") for flag in extension().options(program)}
+    for name in sorted({*given} - flags - parameters):
+        if near := errors.did_you_mean(name, parameters):
+            raise errors.UsageError(f"no option {name}{near}")
 
 
 def options(program: str) -> str:
@@ -112,7 +109,6 @@ class Run:
             self._tqdm = importlib.import_module("tqdm.auto").tqdm if progress else None
         self._unit = unit
         self._bar: Any = None
-        self._process = os.getpid()
 
     def call(self, name: str, inputs: tuple[Tensor, ...]) -> Any:
         """A function of the model, on the model's device."""
@@ -124,12 +120,6 @@ class Run:
         except KeyboardInterrupt:
             self.stopped = True
             raise
-        except BaseException as error:
-            if os.getpid() != self._process:
-                _end_child(error)
-            raise
-        if os.getpid() != self._process:
-            _end_child(RuntimeError("a child process of the model cannot go on with the run"))
         if name.startswith("joint"):
             self._watch(outputs, inputs)
         return outputs
@@ -169,24 +159,6 @@ class Run:
         same = (self.images == x).flatten(1).all(1).nonzero()
         point = ", ".join(f"{value:.4g}" for value in z[:4].tolist()) + (", ..." * (len(z) > 4))
         self.astray = f"; log p(x, z) of image {int(same[0])} is not finite at z = ({point})"
-
-
-def _end_child(error: BaseException) -> NoReturn:
-    """Ends a process that was forked in the model, as Python would have ended it there.
-
-    The run is its parent's, and so are the threads of the library, which are not here.
-    """
-    status = 1
-    if not isinstance(error, SystemExit):
-        traceback.print_exception(error)
-    elif error.code is None or isinstance(error.code, int):
-        status = error.code or 0
-    else:
-        print(error.code, file=sys.stderr)
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(Exception):
-            stream.flush()
-    os._exit(status & 0xFF)
 
 
 _running: set[Run] = set()
@@ -245,10 +217,10 @@ def as_before(device: torch.device) -> Iterator[None]:
 def call(
     program: str,
     function: Callable[[Run], Any],
-    functions: Mapping[str, Callable[..., Any]],
     *,
     progress: bool,
     unit: str,
+    functions: Mapping[str, Callable[..., Any]] = {},
     device: torch.device = torch.device("cpu"),
     check: Callable[[], None] | None = None,
 ) -> tuple[Any, Run]:
@@ -268,11 +240,9 @@ def call(
             if check is not None and run.called and not run.stopped:
                 check()
             return returned, run
-    except errors.DataError as error:
-        error.args = (worded(program, str(error)) + run.astray,)
-        raise
-    except (errors.UsageError, errors.NoInputError, errors.Interrupted) as error:
-        error.args = (worded(program, str(error)),)
+    except (errors.UsageError, errors.DataError, errors.NoInputError, errors.Interrupted) as error:
+        where = run.astray if isinstance(error, errors.DataError) else ""
+        error.args = (worded(program, str(error)) + where,)
         raise
     finally:
         _running.discard(run)

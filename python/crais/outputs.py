@@ -325,6 +325,27 @@ def _categorical(base: Any, z: Tensor) -> _Taken | None:
     return None if classes < 2 else (L.Categorical(classes), lambda o: _classes_first(o.logits))
 
 
+def _mixture(base: Any, z: Tensor) -> _Taken | None:
+    """A mixture for each element of x, whose components are of one kind in the table."""
+    each = base.component_distribution
+    family = _FAMILIES.get(type(each))
+    taken = family(each, z) if family and each.batch_shape == base.mixture_distribution.logits.shape else None
+    if taken is None:
+        return None
+    kind, tensors = taken
+    if not isinstance(kind, L.Elementwise) or kind.uniforms is None:
+        return None
+    for parameter in kind.parameters():  # of each component, where it has dimensions
+        parameter.data = parameter.data.movedim(-1, 0) if parameter.dim() else parameter.data
+
+    def take(output: Any) -> L.Output:
+        parts = tensors(output.component_distribution)
+        parts = (parts,) if isinstance(parts, Tensor) else parts
+        return tuple(one.movedim(-1, 1) for one in (output.mixture_distribution.logits, *parts))
+
+    return L.Mixture(kind), take
+
+
 def _counts(base: Any, z: Tensor) -> _Taken | None:
     """scvi's negative binomials: a mean `mu` and `theta`; perhaps logits of extra zeros."""
     kind = type(base).__name__
@@ -350,4 +371,5 @@ _FAMILIES: dict[type, Callable[[Any, Tensor], _Taken | None]] = {
     D.Poisson: lambda base, z: (L.Poisson(), lambda output: output.rate.log()),
     D.NegativeBinomial: _negative_binomial,
     D.Categorical: _categorical,
+    D.MixtureSameFamily: _mixture,
 }

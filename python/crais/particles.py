@@ -38,32 +38,28 @@ class Particles:
             for name, value in named.items()
         }
 
+    @property
+    def flat(self) -> Array | dict[str, Array]:
+        """All replicates together, [R * K, ...]; an array where there are no names."""
+        named = {name: np.concatenate(list(one)) for name, one in self.by_name(self.z).items()}
+        return named["theta"] if list(named) == ["theta"] else named
+
     def draws(self, count: int, seed: int) -> Tensor:
         """z [R, count, dim] of equal weights: systematic resampling, in random order."""
         generator = torch.Generator().manual_seed(seed)
-        chosen = []
-        for z, log_w in zip(self.z, self.log_weights):
-            steps = log_w.softmax(0).cumsum(0)
-            places = (torch.arange(count) + torch.rand((), generator=generator)) / count
-            index = torch.searchsorted(steps, places.double()).clamp_max(len(steps) - 1)
-            chosen.append(z[index[torch.randperm(count, generator=generator)]])
-        return torch.stack(chosen)
+        start, order = torch.rand(2, len(self.z), count, generator=generator)
+        steps = self.log_weights.softmax(1).cumsum(1)
+        places = (torch.arange(count) + start[:, :1]).double() / count
+        index = torch.searchsorted(steps, places).clamp_max(steps.shape[1] - 1)
+        index = index.gather(1, order.argsort(1)).unsqueeze(2)
+        return self.z.gather(1, index.expand(-1, -1, self.z.shape[2]))
 
-
-def to_arviz(particles: Particles, count: int | None, seed: int) -> Any:
-    """Draws as ArviZ has them: a chain for each replicate. Needs arviz."""
-    try:
-        arviz = importlib.import_module("arviz")
-    except ImportError:
-        raise ImportError("to_arviz needs arviz: pip install arviz") from None
-    posterior = particles.by_name(
-        particles.draws(count or particles.log_weights.shape[1], seed)
-    )
-    is_old = int(arviz.__version__.split(".")[0]) < 1
-    return arviz.from_dict(posterior=posterior) if is_old else arviz.from_dict({"posterior": posterior})
-
-
-def flattened(values: Mapping[str, Array]) -> Array | dict[str, Array]:
-    """All replicates together, [R * K, ...]; an array where there are no names."""
-    flat = {name: np.reshape(value, (-1, *value.shape[2:])) for name, value in values.items()}
-    return flat["theta"] if list(flat) == ["theta"] else flat
+    def to_arviz(self, count: int | None, seed: int) -> Any:
+        """Draws as ArviZ has them: a chain for each replicate. Needs arviz."""
+        try:
+            arviz = importlib.import_module("arviz")
+        except ImportError:
+            raise ImportError("to_arviz needs arviz: pip install arviz") from None
+        draws = self.by_name(self.draws(count or self.z.shape[1], seed))
+        is_old = int(arviz.__version__.split(".")[0]) < 1
+        return arviz.from_dict(posterior=draws) if is_old else arviz.from_dict({"posterior": draws})

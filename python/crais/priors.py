@@ -24,7 +24,7 @@ class Prior(nn.Module):
     """
 
     uniforms: int = 0  # uniform numbers that a draw takes, besides D normal ones
-    name: str = ""  # in JSON; that of the class where there is none
+    name: str = ""  # in results; that of the class where there is none
 
     def log_prob(self, z: Tensor) -> Tensor:
         """Returns log p(z) [B], nats."""
@@ -47,10 +47,6 @@ class Prior(nn.Module):
         with OwnNumbers():
             z = self.draw(_DRAWS, latent)
         return z.mean(0), _cholesky(torch.cov(z.T).reshape(latent, latent))
-
-    def spec(self) -> dict[str, Any]:
-        """Returns the prior's name and its numbers, for JSON."""
-        return {"name": self.name or type(self).__name__}
 
 
 class StandardNormal(Prior):
@@ -186,9 +182,6 @@ class _DiagonalMixture(Prior):
         within = torch.diag(weights @ torch.exp(2 * log_scales))
         return mean, _cholesky(centred.T @ (weights.unsqueeze(1) * centred) + within)
 
-    def spec(self) -> dict[str, Any]:
-        return {"name": self.name, "components": len(self.components()[0])}
-
 
 class Mixture(_DiagonalMixture):
     """A mixture of Gaussians: logits [M] of the weights, means [M, D], standard deviations [M, D].
@@ -250,6 +243,8 @@ class Flow(Prior):
     log |det de/dz|.
     """
 
+    name = "flow"
+
     def __init__(self, module: nn.Module) -> None:
         super().__init__()
         self.module: Any = module
@@ -261,9 +256,6 @@ class Flow(Prior):
     def sample(self, e: Tensor, u: Tensor) -> Tensor:
         return self.module(e)[0]
 
-    def spec(self) -> dict[str, Any]:
-        return {"name": "flow", "module": type(self.module).__name__}
-
 
 class Hierarchical(Prior):
     """A prior given as a function, such as log p(z2) + log p(z1 | z2) for two levels in one z.
@@ -273,6 +265,8 @@ class Hierarchical(Prior):
     moments     mean [D] and Cholesky factor [D, D] of the covariance; those of N(0, I) if left
                 out. They decide how fast an estimate converges, not what it estimates
     """
+
+    name = "function"
 
     def __init__(
         self,
@@ -299,9 +293,6 @@ class Hierarchical(Prior):
         if self._sample is not None:
             return super().moments(latent)
         return StandardNormal().moments(latent)
-
-    def spec(self) -> dict[str, Any]:
-        return {"name": "function", "simulates": self._sample is not None}
 
 
 def adapted(prior: Any) -> Prior:
@@ -352,6 +343,7 @@ class Drawn(Prior):
     def __init__(self, distribution: Any, shape: torch.Size) -> None:
         super().__init__()
         self.distribution, self.shape = distribution, shape
+        self.name = type(distribution).__name__
 
     def _law(self) -> Any:
         law = self.distribution
@@ -371,9 +363,6 @@ class Drawn(Prior):
             drawn = law.sample(torch.Size([rows, latent] if each else [rows]))
         drawn = drawn if isinstance(drawn, Tensor) else drawn[0]  # beside which log p may stand
         return drawn.reshape(rows, -1)
-
-    def spec(self) -> dict[str, Any]:
-        return {"name": type(self.distribution).__name__}
 
 
 def _called(module: Callable[[], Any]) -> Any:

@@ -18,7 +18,8 @@ def run() -> None:
     """
     name = Path(sys.argv[0]).name
     if name == "estimate-logz" and any(FUNCTION.fullmatch(one) for one in sys.argv[1:]):
-        sys.exit(importlib.import_module("crais.function_command").run(sys.argv[1:]))
+        importlib.import_module("crais.function_command").run(sys.argv[1:])
+        return
     package = Path(__file__).absolute().parent
     program = package / "bin" / name
     environment = dict(os.environ)

@@ -8,7 +8,7 @@ another thread makes a whole call with other rows.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -21,25 +21,17 @@ _MOST_PLACES = 24  # at which the other call comes
 _PATIENCE = 0.5  # seconds for another call, which may wait for a lock that the first one holds
 
 
-def keeps_state(
-    functions: Mapping[str, Function], inputs: Callable[[str, int], tuple[Tensor, ...]]
-) -> bool:
+def keeps_state(function: Function, inputs: Callable[[int], tuple[Tensor, ...]]) -> bool:
     """True where a function's values are others, or it fails, while another thread calls it.
 
-    `inputs(name, rows)` are a function's. Cost for each: 27 calls at most, of few rows.
+    `inputs(rows)` are the function's. Cost: 27 calls at most, of few rows.
     """
-    return any(
-        _disturbed(function, inputs(name, 3), inputs(name, 2))
-        for name, function in functions.items()
-    )
-
-
-def _disturbed(function: Function, mine: tuple[Tensor, ...], others: tuple[Tensor, ...]) -> bool:
+    mine, others = inputs(3), inputs(2)
     count = _Between(lambda: None)
     try:
         with count:
-            alone = _tensors(function(*mine))
-        wanted = _tensors(function(*others))
+            alone = function(*mine)
+        wanted = function(*others)
     except Exception:
         return False  # it cannot be watched
     others_agree: list[Any] = []
@@ -47,16 +39,20 @@ def _disturbed(function: Function, mine: tuple[Tensor, ...], others: tuple[Tenso
     def call() -> None:
         try:
             with torch.inference_mode(False):
-                others_agree.append(_same(_tensors(function(*others)), wanted))
+                others_agree.append(_same(function(*others), wanted))
         except BaseException as error:  # whatever it is: it came of being called here
             others_agree.append(error)
 
-    between = _Between(
-        lambda: _in_another_thread(call), max(1, -(-count.operations // _MOST_PLACES))
-    )
+    def call_beside() -> bool:
+        """False where it has not come to its end: the function lets one in at a time."""
+        thread = threading.Thread(target=call, daemon=True)
+        thread.start()
+        thread.join(_PATIENCE)
+        return not thread.is_alive()
+
     try:
-        with between:
-            disturbed = _tensors(function(*mine))
+        with _Between(call_beside, max(1, -(-count.operations // _MOST_PLACES))):
+            disturbed = function(*mine)
     except Exception:
         return True
     return not _same(disturbed, alone) or any(one is not True for one in others_agree)
@@ -79,19 +75,7 @@ class _Between(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-def _in_another_thread(call: Callable[[], None]) -> bool:
-    """False where it has not come to its end: the function lets one in at a time."""
-    thread = threading.Thread(target=call, daemon=True)
-    thread.start()
-    thread.join(_PATIENCE)
-    return not thread.is_alive()
-
-
-def _tensors(result: Any) -> list[Tensor]:
-    return [result] if isinstance(result, Tensor) else list(result)
-
-
-def _same(one: list[Tensor], other: list[Tensor]) -> bool:
+def _same(one: tuple[Tensor, ...], other: tuple[Tensor, ...]) -> bool:
     return all(
         a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
         for a, b in zip(one, other)

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from crais.captured import Function
 from crais.densities import Density
 from crais.errors import UsageError
 from crais.native import extension
-from crais.particles import Particles, flattened, to_arviz
+from crais.particles import Particles
 
 Array = NDArray[Any]
 
@@ -137,7 +138,8 @@ class Result:
         """
         if not self._is_density():
             raise AttributeError("log_z is for densities; images have `log_likelihood`")
-        return _log_mean(self._tables[self.method]["log_normalizer"])
+        logs = torch.from_numpy(self._tables[self.method]["log_normalizer"])
+        return float(logs.flatten().logsumexp(0)) - math.log(logs.numel())
 
     @property
     def rounds(self) -> list[dict[str, float]]:
@@ -165,8 +167,7 @@ class Result:
         Priors or supports by name give a dict of arrays. The particles' weights are `log_weights`.
         Raises AttributeError for images, and UsageError where no particles were kept.
         """
-        particles = self._particles()
-        return flattened(particles.by_name(particles.z))
+        return self._particles().flat
 
     @property
     def log_weights(self) -> Array:
@@ -181,7 +182,7 @@ class Result:
 
         Draws are resampled by weight, so some repeat: `ess` says how many count.
         """
-        return to_arviz(self._particles(), draws, int(self.summary["settings"]["seed"]))
+        return self._particles().to_arviz(draws, int(self.summary["settings"]["seed"]))
 
     def _particles(self) -> Particles:
         if not self._is_density():
@@ -253,14 +254,6 @@ class Result:
             file.write(self._report.file("report.html"))
 
 
-def _log_mean(logs: Array) -> float:
-    """log of the mean of exp."""
-    highest = float(logs.max())
-    if not math.isfinite(highest):
-        return highest
-    return highest + math.log(float(np.exp(logs - highest).mean()))
-
-
 def _number(value: Any) -> float:
     """A number of a summary as a float; NaN for null and for words, as JSON has no NaN."""
     return math.nan if value is None or isinstance(value, str) else float(value)
@@ -280,9 +273,6 @@ class Comparison:
     flagged        how many images are flagged in either result
     unflagged      (mean, data_se, mc_se) of the others; None where no image is flagged
     difference, std_error  [N], of each image; the error is Monte Carlo's
-
-    For two densities, mean is the log ratio of their normalisers. Their replicates are
-    independent, so its error is unpaired_se.
     """
 
     mean: float
@@ -299,14 +289,8 @@ class Comparison:
     unflagged: tuple[float, float, float] | None
     difference: Array
     std_error: Array
-    is_density: bool
 
     def __repr__(self) -> str:
-        if self.is_density:
-            return (
-                f"log Z, after - before: {self.mean:+.4f} nats; SE {self.unpaired_se:.2g} over "
-                f"{len(self.difference)} independent replicates of each density"
-            )
         lines = [
             f"after - before: {self.mean:+.3f} nats, 95% interval {self.low:+.3f} to {self.high:+.3f}; "
             f"SE over {len(self.difference)} images {self.data_se:.3f} (of separate sets "
@@ -325,19 +309,13 @@ def compare(before: Result, after: Result) -> Comparison:
     >>> crais.compare(crais.evaluate(old, images), crais.evaluate(new, images))
 
     Pairing cancels most of the spread between images, so the error is far smaller than that of
-    two separate means. For two densities, the difference is the log ratio of their normalisers.
-    Raises UsageError where the images differ, or where one result is of images and the other of a
-    density. Cost: no evaluation.
+    two separate means. Raises UsageError where the images differ, or a result is of a density:
+    `bayes_factor` compares these. Cost: no evaluation.
     """
-    if not isinstance(before, Result) or not isinstance(after, Result):
-        raise UsageError("compare takes two results, of evaluate or log_normalizer")
-    if before._is_density() != after._is_density():
-        raise UsageError("one result has images and the other a density: compare two of a kind")
-    if before._is_density() and len(before) != len(after):
-        raise UsageError(
-            f"the results have {len(before)} and {len(after)} replicates: give both the same `problems`"
-        )
-    one, two = (result.summary.get("images", {}).get("sha256") for result in (before, after))
+    for result in (before, after):
+        if not isinstance(result, Result) or result._is_density():
+            raise UsageError("compare takes two results of evaluate; bayes_factor two of densities")
+    one, two = (result.summary["images"]["sha256"] for result in (before, after))
     if one != two or len(before) != len(after):
         raise UsageError("the results have different images: evaluate both models on the same images")
     fields = extension().compare(
@@ -347,10 +325,8 @@ def compare(before: Result, after: Result) -> Comparison:
             for one in (after, before)
         )
     )  # fmt: skip
-    difference, std_error = (np.asarray(fields.pop(name)) for name in ("difference", "std_error"))
-    return Comparison(
-        **fields, difference=difference, std_error=std_error, is_density=before._is_density()
-    )
+    each: dict[str, Any] = {name: np.asarray(fields.pop(name)) for name in ("difference", "std_error")}
+    return Comparison(**fields, **each)
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def train_vae(
         return native.extension().train_vae(native.by_flag(options), run)
 
     (checkpoint, epochs, best), run = native.call(
-        "train-vae", train, {}, progress=progress, unit="images"
+        "train-vae", train, progress=progress, unit="images"
     )
     if run.stopped:
         raise Interrupted(f"interrupted; the training is complete: {checkpoint}")

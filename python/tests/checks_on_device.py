@@ -196,7 +196,7 @@ def test_a_device_that_is_not_there(curved, images):
 def test_export_of_such_a_model(curved, tmp_path):
     if DEVICE.type != "mock":
         pytest.skip("a GPU's models are exported")
-    with pytest.raises(crais.ExportError, match=f"on {DEVICE} cannot be exported; move it"):
+    with pytest.raises(crais.UsageError, match=f"on {DEVICE} cannot be exported; move it"):
         crais.export(
             tmp_path / "m.pt", decoder=curved.to(DEVICE).decoder, likelihood=crais.Bernoulli(),
             latent=4, image_shape=(36,), quiet=True,

@@ -135,7 +135,7 @@ NO_IMAGES = {"images": None, "simulate": 8, "latent": 4, "image_shape": (36,)}
         ({"device": "cuda"}, "UsageError", "the model is on cpu, not cuda"),
         ({"out": "/proc/nowhere"}, "OutputError", "cannot make this folder"),
         ({"likelihood": None}, "UsageError", "the model has no likelihood"),
-        ({"likelihood": "bernouli"}, "UsageError", "did you mean 'bernoulli'"),
+        ({"likelihood": "bernouli"}, "UsageError", "did you mean bernoulli"),
         ({"decoder": "fc3,fc4"}, "UsageError", "decoder must be a function"),
         ({"dry_run": True}, "UsageError", "dry_run is an option of the programs"),
         ({"simulate": 3}, "UsageError", "give images or simulate"),
@@ -182,7 +182,7 @@ def test_options_that_are_refused(evaluate, curved, images, options, error, word
         (np.full((2, 36), "a"), "UsageError", "give real numbers"),
         (torch.zeros(2, 36).to_sparse(), "UsageError", r"sparse tensor: .*\.to_dense\(\)"),
         (torch.zeros(2, 36).to_sparse_csr(), "UsageError", "sparse tensor"),
-        (torch.nested.nested_tensor([torch.zeros(36)] * 2), "UsageError", "nested tensor"),
+        (torch.nested.nested_tensor([torch.zeros(36)] * 2), "UsageError", "nested, .* tensor"),
         (torch.zeros(2, 36, device="meta"), "UsageError", "must be a tensor"),
         (np.ma.masked_equal(np.eye(2, 36, dtype="f4"), 1), "UsageError", r"does not read masks.*filled"),
         (ListOf([np.ma.masked_equal(np.eye(6, dtype="f4"), 1)]), "UsageError", "does not read masks"),
@@ -241,28 +241,6 @@ def test_resume_with_more_problems_says_so(compiled, tmp_path):
     assert again.log_z == first.log_z
 
 
-@pytest.mark.parametrize(
-    "arranged",
-    [
-        lambda x: x[::-1][::-1],
-        lambda x: np.asfortranarray(x),
-        lambda x: np.repeat(x, 2, 0)[::2],
-        lambda x: x.astype(">f4"),
-        lambda x: x.astype(">i8"),
-        lambda x: x.astype("<f2"),
-        lambda x: x.astype(bool),
-        lambda x: np.ma.masked_equal(x, 9.0),
-        lambda x: np.broadcast_to(x, x.shape),
-        lambda x: ListOf(list(x[::-1].astype(">f4")[::-1])),
-        lambda x: torch.from_numpy(x).T.contiguous().T,
-    ],
-)
-def test_arrays_of_any_order_are_copied(evaluate, curved, images, arranged):
-    flat = images.flatten(1)
-    found = evaluate(curved, arranged(flat.numpy()))
-    assert np.array_equal(found.log_likelihood, evaluate(curved, flat).log_likelihood)
-
-
 @pytest.mark.parametrize("name", ["out", "data", "schedule"])
 def test_nul_ends_no_name(evaluate, curved, images, tmp_path, name):
     value = str(tmp_path / "a") + "\0b"
@@ -319,39 +297,6 @@ def test_a_model_that_changes_during_a_run_is_found_out(evaluate, images, turned
     of_joint(evaluate, Turning(turned, after=10**9).log_joint, images, threads=1)
 
 
-FORKS = """
-import os, sys, threading, torch, crais
-parent = os.getpid()
-for threads in (1, 2):
-    for leave in (lambda z: sys.exit(3), lambda z: sys.exit(), lambda z: sys.exit("mine"),
-                  lambda z: {}["mine"], lambda z: z.sum(1), lambda z: os._exit(4)):
-        once = threading.Lock()
-        def log_joint(z, x):
-            # 8 chains of a chunk of 4: in the run, not in what looks before
-            if z.shape[0] == 32 and once.acquire(blocking=False):
-                child = os.fork()
-                if child == 0:
-                    return leave(z)
-                _, status = os.waitpid(child, 0)
-                print(os.waitstatus_to_exitcode(status), end=" ", flush=True)
-            return -0.5 * z.square().sum(1)
-        r = crais.evaluate(log_joint=log_joint, images=torch.zeros(20, 4), latent=2, steps=8,
-                           chains=8, base="prior", chunk=4, progress=False, threads=threads)
-        print(os.getpid() == parent, len(r), flush=True)
-        print("next", file=sys.stderr, flush=True)
-"""
-
-
-def test_a_child_of_the_model_ends_with_its_own_status(compiled):
-    done = python(FORKS)
-    assert done.stdout == 2 * "".join(f"{status} True 20\n" for status in (3, 0, 1, 1, 1, 4)), done.stderr
-    *said, rest = done.stderr.split("next\n")
-    wanted = ("", "", "mine\n", "KeyError: 'mine'", "cannot go on with the run", "")
-    for words, found in zip(2 * wanted, said, strict=True):
-        assert words in found and bool(words) == bool(found)
-    assert done.returncode == 0 and rest == ""
-
-
 @pytest.mark.parametrize(
     ("log_density", "words"),
     [
@@ -395,15 +340,6 @@ def test_decoders_that_are_refused(evaluate, images, decoder, words):
         evaluate(None, images, likelihood=None, decoder=decoder, latent=4)
 
 
-def test_dropout_is_named(evaluate, curved, images):
-    curved.decoder.append(nn.Dropout(0.5))
-    curved.train()
-    with pytest.raises(crais.UsageError, match=r"Dropout\) is in training mode: call \.eval\(\)"):
-        evaluate(curved, images)
-    curved.eval()
-    evaluate(curved, images)
-
-
 @pytest.mark.parametrize("kind", [crais.Bernoulli, crais.ContinuousBernoulli])
 def test_probabilities_in_place_of_logits_are_refused(evaluate, curved, images, kind):
     logits = evaluate(curved, images, likelihood=kind())
@@ -440,7 +376,7 @@ def frozen(function):
 )
 def test_a_decoder_without_a_gradient_is_refused(evaluate, curved, mlp, images, broken):
     for model in (curved, mlp):
-        with pytest.raises(crais.UsageError, match="the decoder's output has no gradient"):
+        with pytest.raises(crais.UsageError, match="gradient of .* is not that of its values"):
             evaluate(
                 None, images, decoder=broken(lambda z, m=model: m.decoder(z).view(-1, 6, 6)), latent=4
             )
@@ -656,26 +592,6 @@ def test_an_interrupt_that_another_handler_takes_stops_nothing(evaluate, mlp, im
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     assert seen == [1] and len(found) == 20
-
-
-def test_a_handler_of_one_s_own_is_obeyed(evaluate, images):
-    class Mine(Exception):
-        pass
-
-    def handler(*_):
-        raise Mine
-
-    def log_joint(z, x):
-        if z.shape[0] > 8:
-            os.kill(os.getpid(), signal.SIGUSR1)
-        return quadratic(z, x)
-
-    before = signal.signal(signal.SIGUSR1, handler)
-    try:
-        with pytest.raises(Mine):
-            of_joint(evaluate, log_joint, images, threads=1)
-    finally:
-        signal.signal(signal.SIGUSR1, before)
 
 
 ENDS = """

@@ -1,8 +1,7 @@
-"""Forces in bfloat16, and transposed convolutions as they are compiled."""
+"""Forces in bfloat16."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import crais
-from crais.exporting import _trace
-from crais.captured_model import CapturedModel, joint_of, prior_of
-from crais.forces import ShorterProducts
-from crais.gradients import with_gradient
+from crais.captured_model import CapturedModel, prior_of
 
 
 class Decoder(nn.Module):
@@ -96,95 +92,6 @@ def test_a_force_is_a_function_of_its_row(model):
         found = model.joint_bfloat16(part, data)[1]
         expected = force.flip(0) if count == 64 else force[:count]
         assert (found - expected).norm() < 1e-2 * expected.norm()
-
-
-def test_weights_that_ask_for_gradients_do_not_change_forces(model):
-    z, x = rows(model, 3)
-    expected = model.joint_bfloat16(z, x)[1]
-    z = z.requires_grad_(True)
-    total = model.log_joint(z, x).sum()
-    parameters = list(model.decoder.parameters())
-    with ShorterProducts():
-        grad, *others = torch.autograd.grad(total, [z, *parameters])
-    assert (grad - expected).norm() < 1e-2 * expected.norm()
-    exact = torch.autograd.grad(model.log_joint(z, x).sum(), parameters)
-    for ours, theirs in zip(others, exact):
-        assert ours.dtype == torch.float32
-        assert (ours - theirs).norm() < 3e-2 * theirs.norm() + 1e-4
-
-
-def test_traced_graphs_compute_the_same(model):
-    z, x = rows(model, 9)
-    graph = _trace("joint", model.joint, model.examples("joint"))
-    for count in (1, 9):
-        value, grad = model.joint(z[:count], x[:count])
-        again, found = graph(z[:count], x[:count])
-        assert torch.allclose(again, value, rtol=1e-6, atol=1e-4)
-        assert (found - grad).norm() < 1e-5 * grad.norm()
-
-
-def _traced(layer: nn.Module, size: tuple[int, ...]) -> torch.fx.GraphModule:
-    """The graph of a layer, of rows of as many numbers as it takes."""
-    numbers = layer.in_channels * math.prod(size)
-    same = torch.eye(numbers)  # whose size is known, as that of a decoder's first layer is
-
-    def run(rows: Tensor) -> Tensor:
-        return layer((rows @ same).reshape(-1, layer.in_channels, *size))
-
-    return _trace("layer", run, lambda count: (torch.randn(count, numbers),))
-
-
-@pytest.mark.parametrize(
-    "layer",
-    [
-        nn.ConvTranspose2d(5, 3, 3, 2, 1, output_padding=1),
-        nn.ConvTranspose2d(5, 16, (4, 2), (2, 1), (1, 0), bias=False),
-        nn.ConvTranspose2d(5, 2, 3, 4, 0, output_padding=1),
-        nn.ConvTranspose1d(5, 2, 4, 2, 1),
-    ],
-)
-def test_transposed_convolutions_become_others(layer):
-    torch.manual_seed(5)
-    size = (6, 5)[: len(layer.kernel_size)]
-    with torch.no_grad():
-        graph = _traced(layer, size)
-        assert "True, [" not in graph.code
-        for count in (1, 4):
-            x = torch.randn(count, 5, *size)
-            expected = layer(x)
-            found = graph(x.reshape(count, -1))
-            assert found.shape == expected.shape
-            assert torch.allclose(found, expected, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "layer",
-    [
-        nn.ConvTranspose2d(5, 32, 4, 2, 1),  # many channels
-        nn.ConvTranspose2d(4, 4, 4, 2, 1, groups=2),
-        nn.ConvTranspose2d(5, 3, 3, 2, 1, dilation=2),
-        nn.ConvTranspose2d(5, 3, 5, 3, 0),  # 20 x 17 pixels are of no whole number of phases
-    ],
-)
-def test_others_are_left_as_they_are(layer):
-    with torch.no_grad():
-        assert "True, [" in _traced(layer, (6, 5)).code
-
-
-def test_a_prior_of_ones_own_has_forces_too():
-    torch.manual_seed(6)
-    weight = torch.randn(6, 6)
-
-    def log_joint(z: Tensor, x: Tensor) -> Tensor:
-        wide = torch.tanh(z @ weight).repeat(1, 64) @ torch.full((384, 384), 0.01)
-        return -0.5 * z.square().sum(1) - 0.5 * (wide[:, :6] - x).square().sum(1)
-
-    z, x = torch.randn(5, 6), torch.randn(5, 6)
-    value, grad = joint_of(log_joint)(z, x)
-    same, force = with_gradient(lambda z: log_joint(z, x), z, ShorterProducts())
-    assert torch.equal(value, same)
-    assert not torch.equal(grad, force)
-    assert (force - grad).norm() < 2e-2 * grad.norm()
 
 
 def linear_gaussian() -> tuple[dict[str, Any], Callable[[Tensor], Tensor]]:

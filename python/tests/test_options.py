@@ -5,12 +5,8 @@
 
 import inspect
 import re
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
-
-import pytest
 
 import crais
 from crais import native
@@ -158,36 +154,6 @@ def test_the_types_are_those_of_the_flags(compiled):
 
 def test_the_page_is_that_of_the_flags(compiled):
     assert PAGE.read_text(encoding="utf-8") == page()
-
-
-# Calls, and what mypy says of each; nothing of those that are right.
-CALLS = {
-    'evaluate("vae.pt2", pilot_chains=8, step_size=0.5, method=["ais", "elbo"], out=None)': "",
-    'evaluate(None, likelihood=crais.Bernoulli(), per_image=True, step_size="adapt")': "",
-    'evaluate("vae.pt2", pilot_chain=8)': 'Unexpected keyword argument "pilot_chain"',
-    'certify("vae.pt2", 100, likelihood=crais.Bernoulli(), steps=64, preset="paper")': "",
-    'certify("vae.pt2", 100, simulate=8)': 'Unexpected keyword argument "simulate"',
-    'log_normalizer("u11", budget=1000, seed=1, per_problem=True, expect="moments")': "",
-    'log_normalizer("u11", force_dtype="float16")': "expected \"Literal['auto', 'float32', 'bfloat16']",
-    'train_vae(hidden=[200, 200], betas=[0.9, 0.99], act="tanh")': "",
-    'train_vae(epochs="many")': 'expected "int | None"',
-}
-
-
-def test_mypy_knows_the_options(tmp_path):
-    """torch itself is not looked at, which would take a minute."""
-    pytest.importorskip("mypy")
-    calls = "".join(f"crais.{call}\n" for call in CALLS)
-    (tmp_path / "calls.py").write_text("import crais\n" + calls)
-    (tmp_path / "mypy.ini").write_text("[mypy]\n[mypy-torch.*,numpy.*]\nfollow_imports = skip\n")
-    done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", "calls.py"],
-        cwd=tmp_path, capture_output=True, text=True, env={"MYPYPATH": str(ROOT / "python")},
-    )  # fmt: skip
-    for number, (call, expected) in enumerate(CALLS.items(), start=2):
-        said = [line for line in done.stdout.splitlines() if line.startswith(f"calls.py:{number}: e")]
-        assert len(said) == bool(expected), f"{call}: {done.stdout}"
-        assert not said or expected in said[0]
 
 
 if __name__ == "__main__":

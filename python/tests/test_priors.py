@@ -368,7 +368,7 @@ def test_flows_of_other_packages_are_taken_as_they_are(name: str) -> None:
     flow, log_prob = OTHERS[name]()
     flow.eval()
     prior = P.adapted(flow)
-    assert isinstance(prior, P.Drawn) and prior.spec()["name"] == type(flow).__name__
+    assert isinstance(prior, P.Drawn) and prior.name == type(flow).__name__
     z = prior.draw(ROWS, LATENT)
     assert z.shape == (ROWS, LATENT)
     torch.testing.assert_close(prior.log_prob(z), log_prob(z), rtol=1e-4, atol=1e-4)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import argparse
 import csv
-import os
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import crais
-from crais.errors import NoInputError, OutputError, UsageError, first_line
+from crais.errors import NoInputError, OutputError, one_line
 from crais.yardstick import Density, get, names
 
-_CODES = {
-    UsageError: os.EX_USAGE, NoInputError: os.EX_NOINPUT, OutputError: os.EX_CANTCREAT,
-}  # fmt: skip
 _HEADER = "density                dim      log Z  error      exact  off by  evals   s flags"
 _ROW = (
     "{density:21}{dim:5}{log_z:11.3f}{error:7.4f}{exact:11.3f}{off_by:+8.4f}{evaluations:7.0f}"
@@ -24,8 +20,9 @@ _ROW = (
 )
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Prints a line for each density and seed, and writes yardstick.csv. Returns the exit code."""
+@one_line("crais.yardstick")
+def main(arguments: list[str] | None = None) -> None:
+    """Prints a line for each density and seed, and writes yardstick.csv."""
     parser = argparse.ArgumentParser(
         "python3 -m crais.yardstick",
         description="Estimates log normalisers that are known, in nats, by the defaults of "
@@ -33,32 +30,31 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="densities (all); list: show them")
     parser.add_argument("--seeds", type=int, default=1, help="runs of each density (1)")
-    parser.add_argument("--out", metavar="DIR", help="write DIR/yardstick.csv")
+    parser.add_argument("--out", metavar="DIR", type=Path, help="write DIR/yardstick.csv")
     parser.add_argument("--data-dir", metavar="DIR", help="of regressions ($CRAIS_DATA, ./data)")
     given = parser.parse_args(arguments)
-    try:
-        if given.names == ["list"]:
-            for density in _densities([], given.data_dir):
-                print(f"{density.name:21} {density.dim:4}  {density.source}")
-            return 0
-        densities = _densities(given.names, given.data_dir)
-        if given.out:
-            _make(Path(given.out))
-        found = []
-        print(_HEADER)
+    is_list = given.names == ["list"]
+    densities = _densities([] if is_list else given.names, given.data_dir)
+    if is_list:
         for density in densities:
-            for seed in range(given.seeds):
-                found.append(_estimate(density, seed))
-                print(_ROW.format(**found[-1]), flush=True)
+            print(f"{density.name:21} {density.dim:4}  {density.source}")
+        return
+    try:
         if given.out:
-            with open(Path(given.out) / "yardstick.csv", "w", newline="") as file:
-                writer = csv.DictWriter(file, found[0].keys())
-                writer.writeheader()
-                writer.writerows(found)
-        return 0
-    except tuple(_CODES) as error:
-        print(f"crais.yardstick: {first_line(error)}", file=sys.stderr)
-        return next(code for kind, code in _CODES.items() if isinstance(error, kind))
+            given.out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{given.out}: {error.strerror}") from error
+    found = []
+    print(_HEADER)
+    for density in densities:
+        for seed in range(given.seeds):
+            found.append(_estimate(density, seed))
+            print(_ROW.format(**found[-1]), flush=True)
+    if given.out:
+        with open(given.out / "yardstick.csv", "w", newline="") as file:
+            writer = csv.DictWriter(file, found[0].keys())
+            writer.writeheader()
+            writer.writerows(found)
 
 
 def _densities(chosen: list[str], data_dir: str | None) -> list[Density]:
@@ -72,13 +68,6 @@ def _densities(chosen: list[str], data_dir: str | None) -> list[Density]:
                 raise
             print(f"crais.yardstick: without {name}: {error}", file=sys.stderr)
     return densities
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OutputError(f"{folder}: {error.strerror}") from error
 
 
 def _estimate(density: Density, seed: int) -> dict[str, Any]:
@@ -103,4 +92,4 @@ def _estimate(density: Density, seed: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

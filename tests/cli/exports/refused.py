@@ -25,7 +25,7 @@ CASES = {
 def said(file: str, **described: object) -> str:
     try:
         crais.export(file, **described)
-    except crais.ExportError as error:
+    except crais.UsageError as error:
         return str(error)
     return "not refused"
 
