@@ -11,14 +11,15 @@
 #include "io/safetensors.h"
 #include "models/checkpoint.h"
 #include "models/training_state.h"
-#include "support/scratch.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
 #include "util/error.h"
 
 namespace crais {
 namespace {
 
 using nlohmann::json;
-using testing::Scratch;
+using testing::TemporaryFolder;
 
 constexpr int64_t kTrain = 500;
 
@@ -195,7 +196,7 @@ TEST(Trainer, ReportsItsProgress) {
 class Resume : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Resume, EndsWithTheSameBits) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   TestRun run;
   run.options.binarisation = parse_binarisation(GetParam());
   Trainer straight = run.trainer();
@@ -230,7 +231,7 @@ TEST(TrainingState, AnUntrainedStateCanBeRestored) {
 }
 
 TEST(TrainingState, RejectsEveryOtherSetting) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   const TestRun run;
   const auto path = scratch.path() / "state";
   write_training_state(path, run.trainer().state(), run.settings());
@@ -264,7 +265,7 @@ TEST(TrainingState, RejectsEveryOtherSetting) {
 }
 
 TEST(TrainingState, RejectsAnotherLengthWhereTheDecayDependsOnIt) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   TestRun run;
   run.options.decay = parse_decay("cosine:1e-5");
   write_training_state(scratch.path() / "state", run.trainer().state(), run.settings());
@@ -274,7 +275,7 @@ TEST(TrainingState, RejectsAnotherLengthWhereTheDecayDependsOnIt) {
 }
 
 TEST(TrainingState, RejectsDamage) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   const TestRun run;
   const auto path = scratch.path() / "state";
   expect_error(ErrorKind::kNoInput, {path.string()},
