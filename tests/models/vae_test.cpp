@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "support/activations.h"
 #include "support/expect_error.h"
@@ -13,9 +14,9 @@ namespace crais {
 namespace {
 
 TEST(Likelihood, IsTheLogOfItsProbability) {
-  const double x[] = {0.0, 1.0, 0.25}, outputs[] = {-1.5, 0.3, 2.0};
+  const std::vector<double> x = {0.0, 1.0, 0.25}, outputs = {-1.5, 0.3, 2.0};
   double bernoulli = 0, gaussian = 0;
-  for (int i = 0; i < 3; ++i) {
+  for (size_t i = 0; i < 3; ++i) {
     const double p = 1 / (1 + std::exp(-outputs[i]));
     bernoulli += x[i] * std::log(p) + (1 - x[i]) * std::log(1 - p);
     gaussian += -0.5 * std::pow((x[i] - outputs[i]) / 0.5, 2) - std::log(0.5 * std::sqrt(2 * M_PI));

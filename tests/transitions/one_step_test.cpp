@@ -58,10 +58,12 @@ TEST_P(OneStep, IsTheReference) {
     for (const int64_t num_leapfrog : {1, 3}) {
       SCOPED_TRACE(std::string(spec) + " " + std::to_string(num_leapfrog));
       const auto path = PathRegistry::instance().make("path", spec);
-      const Moved found = step(*kernel(num_leapfrog), *path, {0.3, 0.9, 1.5});
-      const Moved expected = step(*reference(num_leapfrog), *path, {0.3, 0.9, 1.5});
+      const double scale = num_leapfrog == 1 ? 1.5 : 0.8;  // larger ones diverge
+      const std::vector<double> sizes = {0.2 * scale, 0.6 * scale, scale};
+      const Moved found = step(*kernel(num_leapfrog), *path, sizes),
+                  expected = step(*reference(num_leapfrog), *path, sizes);
       EXPECT_GT((found.particles.e != start_.e).sum().item<int64_t>(), 100);
-      EXPECT_GT((found.particles.e == start_.e).sum().item<int64_t>(), 20);
+      EXPECT_GT((found.particles.e == start_.e).sum().item<int64_t>(), 5);
       EXPECT_LT(max_abs_diff(found.accept_prob, expected.accept_prob), 1e-11);
       EXPECT_LT(max_abs_diff(found.particles.e, expected.particles.e), 1e-12);
       if (expected.particles.momentum.defined()) {
