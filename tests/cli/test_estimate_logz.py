@@ -149,7 +149,7 @@ def test_every_way_is_near_the_truth(estimate_logz: Program, flags: str) -> None
 
 
 def test_says_its_rounds(estimate_logz: Program) -> None:
-    done = estimate_logz.succeed("u2", "--base", "prior", "--witness", "none", "--error", "0.1")
+    done = estimate_logz.succeed("u2", *PRIOR, *"--error 0.1 --problems 10".split())
     _, _, rounds = done.stdout.partition("Rounds are pilots")
     assert "barrier" in rounds, done.stdout
     rows = [line.split() for line in rounds.splitlines()[3:] if line]
@@ -211,7 +211,7 @@ def test_mcd_learns_the_same_on_any_threads(estimate_logz: Program) -> None:
 
 # --- Ctrl-C keeps the finished chunks; --resume ends in the same bytes.
 def test_ctrl_c_keeps_the_finished_chunks(estimate_logz: Program) -> None:
-    flags = "--steps 400 --chains 32 --problems 60 --step-size 0.5".split()
+    flags = "--steps 400 --chains 32 --problems 30 --step-size 0.5".split()
     long = ["mixture:64", *PRIOR, *flags]
     job = estimate_logz.start(*long, "--threads", "1", "--out", "stopped")
     job.until(Path("stopped/chunks/000000.json").exists)
