@@ -30,14 +30,6 @@ def built(installed: Path) -> Path:
     folder = installed.parent
     (folder / "user/core").mkdir(parents=True)
     (folder / "user/core/target.h").write_text('#error "the wrong target.h"\n')
-    # They share what takes longest to compile.
-    first, *others = [main.parent.name for main in EXAMPLES]
-    (folder / "shared.cmake").write_text(
-        f"cmake_language(DEFER CALL target_precompile_headers {first} PRIVATE <crais/crais.h>)\n"
-        f"foreach(example {' '.join(others)})\n  cmake_language(EVAL CODE "
-        f'"cmake_language(DEFER CALL target_precompile_headers ${{example}} REUSE_FROM {first})")\n'
-        "endforeach()\n"
-    )
     cache = (BUILD / "CMakeCache.txt").read_text()
 
     def same(name: str) -> str:
@@ -47,7 +39,6 @@ def built(installed: Path) -> Path:
     succeed(
         *("cmake", "-S", SOURCE / "examples", "-B", folder / "build", "-G", "Ninja"),
         *(f"-DCMAKE_PREFIX_PATH={installed}", same("CMAKE_CXX_COMPILER")),
-        f"-DCMAKE_PROJECT_INCLUDE={folder / 'shared.cmake'}",
         f"{same('CMAKE_CXX_FLAGS')} -O0 -I{folder / 'user'}",  # compiles soonest
         without=FOREIGN,
     )
