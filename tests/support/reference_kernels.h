@@ -1,4 +1,4 @@
-// Plain kernels to compare with, and their broken twins: what a test of a kernel must be able to see.
+// Plain kernels to compare with, and broken twins: what a test of a kernel must be able to see.
 #pragma once
 
 #include <ATen/ATen.h>
