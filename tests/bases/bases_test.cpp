@@ -45,20 +45,13 @@ class CorrelatedGaussian : public Target {
   int64_t num_problems_;
 };
 
-/// Bimodal in its first coordinate, so that the Hessian at 0 is indefinite; -inf beyond 50.
-class Double : public Target {
- public:
-  explicit Double(double left = -1.5, double right = 2) : left_(left), right_(right) {}
-  int64_t num_problems() const override { return 4; }
-  int64_t dim() const override { return 2; }
-  at::Tensor log_density(const at::Tensor& z) const override {
+/// Bimodal in its first coordinate, so that the Hessian at 0 is indefinite.
+FunctionTarget bimodal() {
+  return FunctionTarget({4, 2}, [](const at::Tensor& z) {
     const at::Tensor x = z.select(-1, 0), y = z.select(-1, 1);
-    return at::logaddexp(-2 * (x - right_).square(), -2 * (x - left_).square()) - (y - x).square();
-  }
-
- private:
-  double left_, right_;
-};
+    return at::logaddexp(-2 * (x - 2).square(), -2 * (x + 1.5).square()) - (y - x).square();
+  });
+}
 
 /// Not a number for its second problem.
 class Broken : public DiagonalGaussian {
@@ -100,7 +93,7 @@ TEST(Laplace, FindsModeAndCurvatureOfASkewedDensity) {
 }
 
 TEST(Laplace, ClimbsOutOfASaddle) {
-  const Double target;
+  const FunctionTarget target = bimodal();
   const Base base = build("laplace", target);
   EXPECT_FALSE(base.fell_back.any().item<bool>());
   const Evaluation at_mode = target.evaluate(base.map.loc().unsqueeze(1));
@@ -109,7 +102,8 @@ TEST(Laplace, ClimbsOutOfASaddle) {
 }
 
 TEST(Laplace, TellsOfRivalModes) {
-  const Double target;  // equal peaks, the same curvature: two modes of one mass
+  const FunctionTarget target =
+      bimodal();  // equal peaks, the same curvature: two modes of one mass
   const Base several = build("laplace:1,starts=12", target);
   EXPECT_TRUE(several.ambiguous.all().item<bool>());
   EXPECT_FALSE(build("laplace", target).ambiguous.any().item<bool>());
@@ -119,36 +113,23 @@ TEST(Laplace, TellsOfRivalModes) {
 }
 
 /// 0.15 N(1.5, 0.1^2) + 0.85 N(-2, 1): the lesser mode has the higher peak.
-class Peak : public Target {
- public:
-  int64_t num_problems() const override { return 2; }
-  int64_t dim() const override { return 1; }
-  at::Tensor log_density(const at::Tensor& z) const override {
+TEST(Laplace, PrefersMassToHeight) {
+  const FunctionTarget peak({2, 1}, [](const at::Tensor& z) {
     const at::Tensor x = z.select(-1, 0);
     return at::logaddexp(std::log(0.15 / 0.1) - 0.5 * ((x - 1.5) / 0.1).square(),
                          std::log(0.85) - 0.5 * (x + 2).square());
-  }
-};
-
-TEST(Laplace, PrefersMassToHeight) {
-  const Base base = build("laplace:1,starts=80", Peak());
+  });
+  const Base base = build("laplace:1,starts=80", peak);
   EXPECT_LT((base.map.loc() + 2).abs().max().item<double>(), 0.01);
   EXPECT_TRUE(base.ambiguous.all().item<bool>());
 }
 
 /// Waves under a normal: a mode every half unit, the highest at 2.
-class Waves : public Target {
- public:
-  int64_t num_problems() const override { return 4; }
-  int64_t dim() const override { return 1; }
-  at::Tensor log_density(const at::Tensor& z) const override {
+TEST(Laplace, FewOfManyStartsGoOn) {
+  const FunctionTarget target({4, 1}, [](const at::Tensor& z) {
     const at::Tensor x = z.select(-1, 0) - 2;
     return 4 * (4 * M_PI * x).cos() - 3 * x.square();
-  }
-};
-
-TEST(Laplace, FewOfManyStartsGoOn) {
-  const Waves target;
+  });
   const Base all = build("laplace:1,rounds=6,starts=40", target),
              few = build("laplace:1,rounds=6,starts=40,finalists=2", target);
   EXPECT_LT((few.map.loc() - 2).abs().max().item<double>(), 1e-3);
@@ -157,33 +138,23 @@ TEST(Laplace, FewOfManyStartsGoOn) {
 }
 
 /// Slopes around `centres` [P]: the farther a centre from 0, where the fit begins, the more rounds.
-class Slopes : public Target {
- public:
-  explicit Slopes(at::Tensor centres) : centres_(std::move(centres)) {}
-  int64_t num_problems() const override { return centres_.size(0); }
-  int64_t dim() const override { return 1; }
-  at::Tensor log_density(const at::Tensor& z) const override {
-    return -(1 + (z.select(-1, 0) - centres_.unsqueeze(1)).square()).sqrt();
-  }
-  bool can_select() const override { return true; }
-  std::shared_ptr<const Target> select(const at::Tensor& index) const override {
-    return std::make_shared<Slopes>(centres_.index_select(0, index));
-  }
-
- private:
-  at::Tensor centres_;
-};
+FunctionTarget slopes(const at::Tensor& centres) {
+  return FunctionTarget({centres.size(0), 1}, [=](const at::Tensor& z, const at::Tensor& index) {
+    const at::Tensor x = z.select(-1, 0) - centres.index_select(0, index).unsqueeze(1);
+    return -(1 + x.square()).sqrt();
+  });
+}
 
 TEST(Laplace, ProblemsThatHaveArrivedCostNoMore) {
   const std::string fit = "laplace:1,rounds=30,until=1e-6";
   const at::Tensor centres = at::tensor({0.0, 12.0, 3.0}, at::kDouble);
-  const Base together = build(fit, Slopes(centres));
+  const Base together = build(fit, slopes(centres));
   EXPECT_LT((together.map.loc().flatten() - centres).abs().max().item<double>(), 1e-3);
   EXPECT_FALSE(together.fell_back.any().item<bool>());
   // Each goes its own way, whoever is beside it.
   std::vector<int64_t> alone;
   for (int64_t p = 0; p < 3; ++p) {
-    const Base base = build(fit, Slopes(centres.slice(0, p, p + 1)));
+    const Base base = build(fit, slopes(centres.slice(0, p, p + 1)));
     alone.push_back(base.cost.gradients);
     EXPECT_TRUE(at::equal(base.map.loc()[0], together.map.loc()[p]));
     EXPECT_TRUE(at::equal(base.map.matrix()[0], together.map.matrix()[p]));
@@ -231,20 +202,13 @@ TEST(Pilot, ShrinksWhatFewChainsCannotTell) {
 
 /// A spike of little mass at 0 where Newton's method begins, the mass beside it; and a normal far
 /// out.
-class Spiked : public Target {
- public:
-  int64_t num_problems() const override { return 2; }
-  int64_t dim() const override { return 1; }
-  at::Tensor log_density(const at::Tensor& z) const override {
+TEST(Best, TakesTheFitWithTheHigherBoundProblemByProblem) {
+  const FunctionTarget target({2, 1}, [](const at::Tensor& z) {
     const at::Tensor x = z.select(-1, 0);
     const at::Tensor spiked =
         at::logaddexp(-0.5 * (x[0] / 0.001).square(), -0.5 * (x[0] - 2).square());
     return at::stack({spiked, -0.5 * ((x[1] - 5) / 0.1).square()});
-  }
-};
-
-TEST(Best, TakesTheFitWithTheHigherBoundProblemByProblem) {
-  const Spiked target;
+  });
   const Base laplace = build("laplace:1,rounds=20,starts=1,until=0.1", target);
   const Base best = build("best:1,starts=1", target);
   EXPECT_LT(laplace.map.matrix()[0].item<double>(), 0.002);  // the spike
@@ -315,7 +279,7 @@ INSTANTIATE_TEST_SUITE_P(Registered, EveryBase, ::testing::ValuesIn([] {
                          });
 
 TEST_P(EveryBase, LeavesImportanceSamplingUnbiased) {
-  const LogGamma target(400, {6.0, 4.0});
+  const LogGamma target(100, {6.0, 4.0});
   const Base base = build(GetParam(), target);
   const Problem problem(borrow(target), base.map);
   at::Generator rng = make_generator(7);
@@ -323,7 +287,7 @@ TEST_P(EveryBase, LeavesImportanceSamplingUnbiased) {
       (log_mean_exp(importance_log_weights(problem, 64, rng).log_w) - *target.true_log_normalizer())
           .exp();
   EXPECT_LT(std::abs(testing::z_score(ratio, 1)), 5);
-  EXPECT_LT(testing::std_error(ratio), 0.1);
+  EXPECT_LT(testing::std_error(ratio), 0.15);
 }
 
 }  // namespace

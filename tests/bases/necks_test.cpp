@@ -4,13 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "bases/coupling_fit.h"
 #include "bases/knee_fit.h"
 #include "bases/normal_mixture.h"
 #include "core/rng.h"
-#include "targets/replicated.h"
+#include "support/targets.h"
 
 namespace crais {
 namespace {
@@ -24,24 +23,17 @@ at::Tensor standard_normal(at::IntArrayRef shape, uint64_t seed) {
 
 /// log tau ~ N(0, 1), mu ~ N(0, 25), six effects ~ N(mu, tau^2). The density is not a number where
 /// log tau is below `least`.
-class Effects : public Replicated {
- public:
-  explicit Effects(double least = -std::numeric_limits<double>::infinity())
-      : Replicated({}, 2 + kEffects, {}), least_(least) {}
-  at::Tensor log_density(const at::Tensor& z) const override {
+FunctionTarget effects_target(double least = -INFINITY) {
+  return testing::replicated(2 + kEffects, [least](const at::Tensor& z) {
     const at::Tensor mu = z.slice(-1, 0, 1), log_tau = z.slice(-1, 1, 2);
     const at::Tensor e = (z.slice(-1, 2) - mu) * (-log_tau).exp();
     const at::Tensor value = (-0.5 * e.square() - log_tau).sum(-1) -
                              0.5 * (log_tau.square() + (mu / 5).square()).squeeze(-1);
-    return value.masked_fill(log_tau.squeeze(-1) < least_,
-                             std::numeric_limits<double>::quiet_NaN());
-  }
+    return value.masked_fill(log_tau.squeeze(-1) < least, NAN);
+  });
+}
 
- private:
-  double least_;
-};
-
-/// Draws of Effects with log tau between two limits.
+/// Draws of them with log tau between two limits.
 at::Tensor effects(double least, double most, uint64_t seed) {
   const at::Tensor e = standard_normal({4000, 2 + kEffects}, seed), log_tau = e.slice(1, 1, 2),
                    mu = 5 * e.slice(1, 0, 1);
@@ -66,7 +58,7 @@ Necks found(const Target& target, const at::Tensor& draws, Cost& cost) {
 
 TEST(Necks, AreFoundByDrawsOfTheMouth) {
   Cost cost;
-  const Necks necks = found(Effects(), effects(-0.5, 1, 1), cost);
+  const Necks necks = found(effects_target(), effects(-0.5, 1, 1), cost);
   EXPECT_TRUE(at::equal(necks.drivers.nonzero().flatten(), at::tensor({1}, at::kLong)));
   EXPECT_TRUE(at::equal(necks.dependent, ~necks.drivers));  // mu, given the effects, as well
   EXPECT_TRUE(necks.is_concave.all().item<bool>());
@@ -75,7 +67,7 @@ TEST(Necks, AreFoundByDrawsOfTheMouth) {
 /// The draws have the right conditional scale, and reach as far as 8 nats: 4 standard deviations.
 TEST(Necks, AreDrawnFromTheConditionalDensity) {
   Cost cost;
-  const at::Tensor z = found(Effects(), effects(-0.5, 1, 1), cost).draws.flatten(0, 1);
+  const at::Tensor z = found(effects_target(), effects(-0.5, 1, 1), cost).draws.flatten(0, 1);
   const at::Tensor log_tau = z.slice(1, 1, 2);
   EXPECT_LT(log_tau.min().item<double>(), -3);
   EXPECT_GT(log_tau.min().item<double>(), -4.2);
@@ -89,7 +81,7 @@ TEST(Necks, AreDrawnFromTheConditionalDensity) {
 TEST(Necks, LetACouplingHoldWhereThereWereNoDraws) {
   const at::Tensor train = effects(-0.5, 1, 1), neck = effects(-3.5, -2, 2);
   Cost cost;
-  const Necks necks = found(Effects(), train, cost);
+  const Necks necks = found(effects_target(), train, cost);
   const at::Tensor with_neck = at::cat({train, necks.draws.flatten(0, 1)});
   const auto coupling = fit_coupling(with_neck, necks),
              blind = fit_coupling(train, no_necks(train));
@@ -106,19 +98,17 @@ TEST(Necks, LetACouplingHoldWhereThereWereNoDraws) {
 
 /// Four effects theta_i ~ N(0, (tau lambda_i)^2), each measured as 3 with variance 1. log tau and
 /// log lambda_i ~ N(0, 1), and come first.
-class LocalScales : public Replicated {
- public:
-  static constexpr int64_t kCount = 4;
-  LocalScales() : Replicated({}, 1 + 2 * kCount, {}) {}
-  at::Tensor log_density(const at::Tensor& z) const override {
+constexpr int64_t kCount = 4;
+FunctionTarget local_scales_target() {
+  return testing::replicated(1 + 2 * kCount, [](const at::Tensor& z) {
     const at::Tensor log_tau = z.slice(-1, 0, 1), log_lambda = z.slice(-1, 1, 1 + kCount),
                      theta = z.slice(-1, 1 + kCount), s = log_tau + log_lambda;
     return (-0.5 * (theta * (-s).exp()).square() - s - 0.5 * (theta - 3).square() -
             0.5 * log_lambda.square())
                .sum(-1) -
            0.5 * log_tau.squeeze(-1).square();
-  }
-};
+  });
+}
 
 /// Draws near the mouth. Given the scales, an effect is normal: precisions and means add up.
 at::Tensor local_scales() {
@@ -130,10 +120,9 @@ at::Tensor local_scales() {
 
 /// Every effect has a neck of its own, which two scales lead to.
 TEST(Necks, HaveKneesWhereTheirPriorMeetsTheData) {
-  constexpr int64_t kCount = LocalScales::kCount;
   Cost cost;
   const at::Tensor z = local_scales();
-  const Necks necks = found(LocalScales(), z, cost);
+  const Necks necks = found(local_scales_target(), z, cost);
   EXPECT_TRUE(at::equal(necks.drivers, at::arange(9) < 1 + kCount));
   EXPECT_TRUE(at::equal(necks.dependent, ~necks.drivers));
   // Of theta_i: t = s_i, where the precision 1 + exp(-2 s_i) bends. At t = 0 it is 2.
@@ -157,51 +146,39 @@ TEST(Necks, HaveKneesWhereTheirPriorMeetsTheData) {
 
 TEST(Necks, PlacesWithoutADensityAreLeftOut) {
   Cost cost;
-  const Necks necks = found(Effects(-1), effects(-0.5, 1, 1), cost);
+  const Necks necks = found(effects_target(-1), effects(-0.5, 1, 1), cost);
   EXPECT_GT(necks.draws.size(0), 0);
   EXPECT_GE(necks.draws.select(2, 1).min().item<double>(), -1);
 }
-
-class Normal : public Replicated {
- public:
-  Normal() : Replicated({}, 4, {}) {}
-  at::Tensor log_density(const at::Tensor& z) const override {
-    return -0.5 * z.square().sum(-1) - 0.3 * (z.select(-1, 0) - z.select(-1, 1)).square();
-  }
-};
-
-/// A shell of radius 2: nothing is concave on it.
-class Shell : public Replicated {
- public:
-  Shell() : Replicated({}, 4, {}) {}
-  at::Tensor log_density(const at::Tensor& z) const override {
-    return -50 * (z.norm(2, -1) - 2).square();
-  }
-};
-
-/// Rosenbrock's banana: its width depends on where it bends, but no driver reaches far.
-class Banana : public Replicated {
- public:
-  Banana() : Replicated({}, 2, {}) {}
-  at::Tensor log_density(const at::Tensor& z) const override {
-    const at::Tensor x = z.select(-1, 0), y = z.select(-1, 1);
-    return -100 * (y - x.square()).square() - (1 - x).square();
-  }
-};
 
 TEST(Necks, AreNotSeenWhereThereAreNone) {
   Cost cost;
   const at::Tensor e = standard_normal({1000, 4}, 3);
   const at::Tensor x = 1 + std::sqrt(0.5) * e.slice(1, 0, 1);
   const at::Tensor banana = at::cat({x, x.square() + 0.07 * e.slice(1, 1, 2)}, 1);
-  EXPECT_FALSE(found(Normal(), e, cost).drivers.any().item<bool>());
-  EXPECT_FALSE(found(Shell(), 2 * e / e.norm(2, 1, true), cost).drivers.any().item<bool>());
-  EXPECT_FALSE(found(Banana(), banana, cost).drivers.any().item<bool>());
+  const auto expect_none = [&](const FunctionTarget& target, const at::Tensor& draws) {
+    EXPECT_FALSE(found(target, draws, cost).drivers.any().item<bool>()) << target.dim();
+  };
+  expect_none(testing::replicated(4,
+                                  [](const at::Tensor& z) {
+                                    return -0.5 * z.square().sum(-1) -
+                                           0.3 * (z.select(-1, 0) - z.select(-1, 1)).square();
+                                  }),
+              e);
+  // A shell of radius 2: nothing is concave on it.
+  const auto shell = [](const at::Tensor& z) { return -50 * (z.norm(2, -1) - 2).square(); };
+  expect_none(testing::replicated(4, shell), 2 * e / e.norm(2, 1, true));
+  // Rosenbrock's banana: its width depends on where it bends, but no driver reaches far.
+  const auto rosenbrock = [](const at::Tensor& z) {
+    const at::Tensor a = z.select(-1, 0), b = z.select(-1, 1);
+    return -100 * (b - a.square()).square() - (1 - a).square();
+  };
+  expect_none(testing::replicated(2, rosenbrock), banana);
 }
 
 TEST(Necks, AreNotSeenWithoutCurvatures) {
   Cost cost;
-  const Necks necks = found(Effects(9), effects(-0.5, 1, 1), cost);
+  const Necks necks = found(effects_target(9), effects(-0.5, 1, 1), cost);
   EXPECT_FALSE(necks.drivers.any().item<bool>());
   EXPECT_FALSE(necks.is_concave.any().item<bool>());
 }

@@ -65,37 +65,12 @@ TEST(Variational, MovesTheMeanAlone) {
 }
 
 /// Two modes: each of its parts is refined.
-class SkewedModes : public Target {
- public:
-  int64_t num_problems() const override { return 1; }
-  int64_t dim() const override { return 1; }
-  at::Tensor log_density(const at::Tensor& z) const override {
+TEST(Variational, RefinesEveryPart) {
+  const FunctionTarget target({1, 1}, [](const at::Tensor& z, const at::Tensor&) {
+    const auto skewed = [](const at::Tensor& y) { return 2 * y - y.exp(); };
     const at::Tensor x = z.squeeze(-1);
     return at::logaddexp(skewed(x - 6), skewed(-x - 6));
-  }
-  bool can_select() const override { return true; }
-  std::shared_ptr<const Target> select(const at::Tensor& index) const override;
-
- private:
-  class Rows;
-  static at::Tensor skewed(const at::Tensor& y) { return 2 * y - y.exp(); }
-};
-
-class SkewedModes::Rows : public SkewedModes {
- public:
-  explicit Rows(int64_t count) : count_(count) {}
-  int64_t num_problems() const override { return count_; }
-
- private:
-  int64_t count_;
-};
-
-std::shared_ptr<const Target> SkewedModes::select(const at::Tensor& index) const {
-  return std::make_shared<const Rows>(index.numel());
-}
-
-TEST(Variational, RefinesEveryPart) {
-  const SkewedModes target;
+  });
   const Base modes = fitted_by("modes:1,starts=8", target);
   const Base base = fitted_by("variational:1,from=modes,pairs=500", target);
   ASSERT_TRUE(modes.partition && base.partition);

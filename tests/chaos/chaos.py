@@ -150,14 +150,25 @@ def differences(there: Path, here: Path, files: list[str]) -> list[str]:
     return [name for name in files if (there / name).read_bytes() != (here / name).read_bytes()]
 
 
+def chunks(out: Path) -> dict[str, tuple[bytes, int]]:
+    """Content and age of the chunks that are finished."""
+    found = (out / "chunks").glob("*.json")
+    return {each.name: (each.read_bytes(), each.stat().st_mtime_ns) for each in found}
+
+
 def to_its_end(machine: Machine, name: str, command: list[str], resume: list[str], out: Path,
                seconds: float) -> bool:  # fmt: skip
     """Ends a command that takes so many seconds again and again, until it has come to its end."""
+    before: dict[str, tuple[bytes, int]] = {}
     for attempt in range(100):
         # Later attempts get longer: what loses its work to every signal comes to an end as well.
         after = machine.chance.uniform(0, seconds) * (1 + 0.2 * attempt)
-        if machine.end(machine.start(command, out), after, name) == 0:
+        code, found = machine.end(machine.start(command, out), after, name), chunks(out)
+        if not before.items() <= found.items():
+            machine.tally.find(f"{name}: a finished chunk was lost or computed again")
+        if code == 0:
             return True
+        before = found
         if attempt == 0:
             command = [*command, *resume]
     machine.tally.find(f"{name}: never came to its end")

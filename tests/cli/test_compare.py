@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import statistics
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -196,23 +195,6 @@ def test_keeps_a_comparison(eval_loglik: Program) -> None:
     eval_loglik.succeed(*compare)
     eval_loglik.expect(64, "--overwrite", args=compare)
     eval_loglik.succeed(*compare, "--overwrite")
-
-
-# --- Damaged folders: one line, whatever is broken.
-@pytest.mark.parametrize(
-    ("word", "file", "damage"),
-    [
-        ("chunk", "chunks/000001.json", lambda f: f.write_text("{}\n")),
-        ("chunk", "chunks/000001.json", lambda f: os.truncate(f, 100)),
-        ("run.json", "run.json", lambda f: edit(f, '"count": 40', '"count": -1')),
-    ],
-    ids=["an empty chunk", "a cut chunk", "a lie"],
-)  # fmt: skip
-def test_names_what_is_damaged(
-    eval_loglik: Program, word: str, file: str, damage: Callable[[Path], object]
-) -> None:
-    damage(copy("b", "bad") / file)
-    eval_loglik.expect(65, word, args=["compare", "a", "bad"])
 
 
 # --- diagnose: in words, with a remedy that helps.

@@ -119,18 +119,7 @@ def test_seeds_decide(estimate_logz: Program, straight: Path) -> None:
     same(straight / "per_problem.csv", "seed/per_problem.csv")
 
 
-# --- Every target, schedule, path, kernel says a number near the truth.
-@pytest.mark.parametrize(
-    "target",
-    "u2:4 u3:4 u4:4 u5 u5:s=std u6 u10 u11 laplace:3 student-t:3 student-t:2,nu=2 normal:2 "
-    "mixture:3 smc-mixture:48".split(),
-)
-def test_every_target(estimate_logz: Program, target: str) -> None:
-    short = "--steps 30 --chains 16 --problems 3 --quiet".split()
-    said = estimate_logz.succeed(target, *PRIOR, *short).stdout
-    assert begins(r"ais +prior +(>=)?-?[0-9]+\.[0-9]+ ", said), said
-
-
+# --- Every schedule, path and kernel says a number near the truth.
 @pytest.mark.parametrize(
     "flags",
     [
@@ -160,7 +149,7 @@ def test_every_way_is_near_the_truth(estimate_logz: Program, flags: str) -> None
 
 
 def test_says_its_rounds(estimate_logz: Program) -> None:
-    done = estimate_logz.succeed("u2", "--base", "prior", "--witness", "none", "--error", "0.1")
+    done = estimate_logz.succeed("u2", *PRIOR, *"--error 0.1 --problems 10".split())
     _, _, rounds = done.stdout.partition("Rounds are pilots")
     assert "barrier" in rounds, done.stdout
     rows = [line.split() for line in rounds.splitlines()[3:] if line]
@@ -222,7 +211,7 @@ def test_mcd_learns_the_same_on_any_threads(estimate_logz: Program) -> None:
 
 # --- Ctrl-C keeps the finished chunks; --resume ends in the same bytes.
 def test_ctrl_c_keeps_the_finished_chunks(estimate_logz: Program) -> None:
-    flags = "--steps 400 --chains 32 --problems 60 --step-size 0.5".split()
+    flags = "--steps 400 --chains 32 --problems 30 --step-size 0.5".split()
     long = ["mixture:64", *PRIOR, *flags]
     job = estimate_logz.start(*long, "--threads", "1", "--out", "stopped")
     job.until(Path("stopped/chunks/000000.json").exists)
@@ -391,28 +380,15 @@ def test_refuses_bad_tables(estimate_logz: Program, table: str, words: list[str]
 # --- Bad input: one clear line and its code.
 @refusals(
     (64, "u1 --method bidirectional", "bidirectional", "exact draws", "u1"),
-    (64, "u1 --method mcd --path power:0.5", "mcd", "geometric path"),
-    (64, "u1 --method mcd --resample systematic", "mcd", "--resample"),
     (64, "u6 --base prior --method mcd:64,step=30,iterations=9 --quiet", "diverge", "step="),
-    (64, "u2:4 --expect modes", "--expect modes", "mixture"),
-    (64, "u1 --expect median", "unknown expectation 'median'", "moments", "norm"),
     (64, "u1 --method iwae:50 --expect norm", "iwae:50", "--expect", "ais"),
     (64, "u1 --save-particles particles.txt", "--save-particles particles.txt", ".npy or .csv"),
     (64, "u1 --resampled", "--resampled", "--save-particles"),
     (64, "u1 --repeats 2 --save-particles p.npy", "--save-particles", "--problems"),
     (64, "u1 --budget 500 --chains 4", "--chains", "--budget", "leave it out"),
-    (64, "u1 --step-size 0.1 --target-acceptance 0.8", "--target-acceptance", "--step-size"),
-    (64, "u1 --max-step 0.5", "--max-step", "adaptive"),
-    (64, "u1 --data-dir .", "--data-dir does nothing for u1"),
-    (64, "u1 --method iwae:9 --witness none", "--witness does nothing"),
     (64, "list --chains 4", "--chains", "list only prints the targets"),
-    (64, "u1 --weighted", "--weighted", "adaptive"),
-    (64, "u1 --schedule cess:0.9 --tolerance 0.2", "--tolerance", "constant-rate"),
     (64, "u1 --format yaml", "--format", "table, json, csv"),
     (66, "logistic-regression:none.csv", "none.csv", "tried"),
-    (66, "logistic-regression:sonar", "sonar", "uci/sonar.all-data.csv"),
-    (64, "logistic-regression", "needs file"),
-    (64, "logistic-regression:cases.csv,prior=1", "unknown parameter prior"),
     (64, "shells:5", "shells: the Python package", "python3 -m crais.yardstick shells`"),
     (64, "banana", "unknown target 'banana'", "u1", "laplace[:DIM]", "logistic-regression:FILE"),
     (64, "u1 u2", "unexpected 'u2'"),
@@ -422,7 +398,6 @@ def test_refuses_bad_tables(estimate_logz: Program, table: str, words: list[str]
     (69, "u1 --device cuda:63", "CUDA"),
 )  # fmt: skip
 def test_refuses(estimate_logz: Program, code: int, args: list[str], words: list[str]) -> None:
-    Path("cases.csv").write_text(TABLE)
     estimate_logz.expect(code, *words, args=args)
 
 

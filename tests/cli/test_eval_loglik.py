@@ -7,8 +7,6 @@ import os
 import re
 import shutil
 import statistics
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +75,8 @@ def test_leaves_files(straight: Path) -> None:
     for file in ("run.json", "plan.json", "summary.json", "chunks/000000.json"):
         assert (straight / file).stat().st_size > 0
     assert not list(straight.rglob("*tmp*")), "temporary files stay"
+    names = [str(path).casefold() for path in straight.rglob("*")]
+    assert len(set(names)) == len(names), "names that macOS and Windows take for one"
     assert len(lines(straight / "per_image.csv")) == 1 + 50 * 3 * 2
     assert len(lines(straight / "schedule.csv")) == 10
 
@@ -215,13 +215,6 @@ def test_every_way_says_a_number(eval_loglik: Program, small: list[str], flags: 
     assert re.search(row, said, re.MULTILINE), said
 
 
-def test_a_schedule_for_each_image(eval_loglik: Program, small: list[str]) -> None:
-    each = "--per-image --schedule constant-rate:0.5 --out per-image".split()
-    eval_loglik.succeed(*small, *each)
-    images = {line.split(",")[0] for line in lines("per-image/schedule.csv")}
-    assert sum(image.isdigit() for image in images) > 40
-
-
 def test_a_schedule_is_replayed(eval_loglik: Program, small: list[str], straight: Path) -> None:
     schedule = straight / "schedule.csv"
     eval_loglik.succeed(*small, "--schedule", f"file:{schedule}", "--out", "replayed")
@@ -336,8 +329,6 @@ def test_refuses_what_is_no_model(
 
 @refusals(
     (64, "--bogus", "--bogus"),
-    (64, "--schedule fast", "unknown schedule 'fast'", "constant-rate:DELTA", "linear"),
-    (64, "--base laplace2", "unknown base", "encoder"),
     (64, "--preset papers", "--preset", "paper"),
     (64, "--simulate 50 --budget 40", "--budget 40 is too small", "at least"),
     (64, "--budget 500 --method iwae:20", "one annealed entry of --method"),
@@ -430,33 +421,9 @@ def test_grey_pixels_are_asked_for(eval_loglik: Program, vae: Path) -> None:
     assert "grey pixels under bernoulli" in Path("grey/summary.json").read_text()
 
 
-# --- A full disk.
-@pytest.fixture
-def full() -> Iterator[Path]:
-    """A disk of 64 KiB, nearly full."""
-    folder = Path("full").absolute()
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]
-    if os.getuid() != 0 or subprocess.run(mount, capture_output=True).returncode != 0:
-        pytest.skip("a full disk needs to mount a small tmpfs")
-    (folder / "ballast").write_bytes(bytes(56000))
-    yield folder
-    subprocess.run(["umount", folder], check=True)
-
-
-def test_a_full_disk(eval_loglik: Program, small: list[str], full: Path) -> None:
-    fifty = [*small, "--out", "full/run", "--repeats", "50"]
-    eval_loglik.expect(74, "full", "No space left", args=fifty)
-    assert not list(full.rglob("*.tmp")), "a full disk left temporary files"
-    (full / "ballast").unlink()
-    subprocess.run(["mount", "-o", "remount,size=8m", full], check=True)
-    eval_loglik.succeed(*fifty, "--resume")
-
-
 # --- One draw has an error over images, and none of Monte Carlo.
-@pytest.mark.parametrize("method", ["elbo:1", "iwae:1"])
-def test_one_draw(eval_loglik: Program, vae: Path, method: str) -> None:
-    one = [vae, *f"--simulate 24 --method {method} --base encoder --quiet".split()]
+def test_one_draw(eval_loglik: Program, vae: Path) -> None:
+    one = [vae, *"--simulate 24 --method iwae:1 --base encoder --quiet".split()]
     done = eval_loglik.succeed(*one, "--format", "json")
     assert done.stderr == ""
     assert re.search('"data_std_error": [0-9]', done.stdout), done.stdout

@@ -34,7 +34,7 @@ def python_with_torch() -> str:
 def test_agrees_with_an_independent_computation(eval_loglik: Program) -> None:
     images, python = mnist(), python_with_torch()
     model = SOURCE / "weights/vae50-mnist.safetensors"
-    settings = "--limit 12 --steps 400 --chains 32 --quiet --out ours".split()
+    settings = "--limit 6 --steps 400 --chains 32 --quiet --out ours".split()
     eval_loglik.succeed(model, *settings, env={"CRAIS_DATA": os.environ["CRAIS_DATA"]})
     check = SOURCE / "tests/golden/independent_check.py"
     command = [python, check, model, images, "ours/per_image.csv"]

@@ -3,22 +3,17 @@
 import json
 import os
 import re
-import resource
 import signal
 import struct
-import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from .programs import (
-    BIN,
     Done,
     Program,
     copy,
     differ,
-    environment,
     lines,
     refusals,
     same,
@@ -89,11 +84,6 @@ def test_the_checkpoint_describes_itself(straight: Path) -> None:
 
 
 # --- The same again; on from the middle; a run that is over already; flags from a file.
-def test_again_the_same_bytes(train_vae: Program, straight: Path) -> None:
-    train_vae.succeed(*SMALL, "--epochs", "4", "--out", "again")
-    same(straight / "vae.safetensors", "again/vae.safetensors")
-
-
 def test_goes_on_from_the_middle(train_vae: Program, straight: Path) -> None:
     train_vae.succeed(*SMALL, "--epochs", "2", "--out", "parts")
     train_vae.succeed(*SMALL, "--epochs", "4", "--out", "parts", "--resume")
@@ -121,17 +111,6 @@ def test_ctrl_c_keeps_what_was_learnt(train_vae: Program, whole: Path) -> None:
     train_vae.succeed(*LONG, "--out", "stopped", "--resume")
     same(whole, "stopped/vae.safetensors")
     assert len(lines("stopped/metrics.jsonl")) == 8
-
-
-@pytest.mark.parametrize("delay", [0.02, 0.3])
-def test_goes_on_after_a_kill(train_vae: Program, whole: Path, delay: float) -> None:
-    job = train_vae.start(*LONG, "--out", "killed")
-    job.until(Path("killed/training-state.safetensors").exists)
-    time.sleep(delay)
-    job.kill()
-    job.end()
-    train_vae.succeed(*LONG, "--out", "killed", "--resume")
-    same(whole, "killed/vae.safetensors")
 
 
 def test_goes_on_from_before_the_first_checkpoint(train_vae: Program, straight: Path) -> None:
@@ -169,24 +148,6 @@ def test_a_file_is_no_folder(train_vae: Program, place: str) -> None:
     train_vae.expect(73, place, args=[*SMALL, "--out", place])
 
 
-def test_a_full_disk_leaves_no_pieces() -> None:
-    def limit() -> None:  # on the size of files: it stands in for a full disk
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (64 * 1024, 64 * 1024))
-
-    flags = "--hidden 200 --epochs 1 --out full".split()
-    done = subprocess.run(
-        [BIN / "train-vae", *SMALL, *flags],
-        env=environment(),
-        preexec_fn=limit,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 74, done.stderr
-    assert done.stderr.count("\n") == 1, done.stderr
-    assert not list(Path("full").rglob(".*.tmp")), "temporary files are left"
-
-
 # --- Bad input, named.
 @refusals(
     (64, "--bogus 1", "--bogus"),
@@ -196,25 +157,12 @@ def test_a_full_disk_leaves_no_pieces() -> None:
     (64, "--latent 0", "--latent"),
     (64, "--hidden 200,x", "--hidden"),
     (64, "--act sine", "sine", "tanh"),
-    (64, "--likelihood poisson", "poisson", "bernoulli"),
-    (64, "--objective vimco", "vimco", "iwae:K"),
-    (64, "--lr 0", "--lr"),
     (64, "--betas 0.9", "--betas"),
-    (64, "--decay linear", "linear", "cosine"),
-    (64, "--batch 0", "--batch"),
-    (64, "--epochs 0", "--epochs"),
-    (64, "--binarisation otsu", "otsu", "threshold"),
     (64, "--binarisation amat", "amat"),
     (64, "--device tpu", "--device"),
-    (64, "--resme", "--resme", "--resume"),
 )
 def test_refuses(train_vae: Program, code: int, args: list[str], words: list[str]) -> None:
     train_vae.expect(code, *words, args=args)
-
-
-def test_says_that_training_diverged(train_vae: Program) -> None:
-    args = [*SMALL, "--lr", "1e30", "--out", "diverged"]
-    train_vae.expect(64, "diverged", "learning rate", args=args)
 
 
 def test_without_data_no_folder_is_made(train_vae: Program, tmp_path: Path) -> None:
@@ -225,9 +173,3 @@ def test_without_data_no_folder_is_made(train_vae: Program, tmp_path: Path) -> N
     args = ["--data-dir", "broken", "--out", "none"]
     train_vae.expect(65, "broken/train-images-idx3-ubyte", args=args)
     assert not Path("none").exists()
-
-
-def test_tells_its_version_and_how_to_use_it(train_vae: Program) -> None:
-    version = train_vae.run("--version").stdout
-    assert re.search(r"^train-vae \(crais [0-9.]*, LibTorch [0-9.]*", version, re.MULTILINE)
-    assert "train-vae " in train_vae.run("--help").stdout.splitlines()[-1]

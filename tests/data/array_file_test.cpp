@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "io/npy.h"
-#include "support/scratch.h"
+#include "support/expect_error.h"
+#include "support/idx_files.h"
+#include "support/temporary_folder.h"
 #include "support/zip_writer.h"
 #include "util/digest.h"
 
@@ -13,7 +15,7 @@ namespace {
 using testing::gzip;
 using testing::idx_images;
 using testing::idx_labels;
-using testing::Scratch;
+using testing::TemporaryFolder;
 using testing::zip_of;
 
 std::string npy(double first) {
@@ -30,8 +32,8 @@ void expect_refused(const std::string& specification, ErrorKind kind,
 }
 
 TEST(ArrayFile, Npy) {
-  const Scratch folder;
-  const std::string file = folder.write("x.dat", npy(7)).string();
+  const TemporaryFolder folder;
+  const std::string file = folder.file("x.dat", npy(7));
   const ArrayFile array = read_array_file(file);
   EXPECT_TRUE(at::equal(array.values, doubles(7)));
   EXPECT_FALSE(array.labels);
@@ -41,9 +43,9 @@ TEST(ArrayFile, Npy) {
 }
 
 TEST(ArrayFile, NpzByKey) {
-  const Scratch folder;
+  const TemporaryFolder folder;
   const std::string file =
-      folder.write("x", zip_of({{"train.npy", npy(1), true}, {"test.npy", npy(2)}})).string();
+      folder.file("x", zip_of({{"train.npy", npy(1), true}, {"test.npy", npy(2)}}));
   EXPECT_TRUE(at::equal(read_array_file(file + ":train").values, doubles(1)));
   const ArrayFile test = read_array_file(file + ":test");
   EXPECT_TRUE(at::equal(test.values, doubles(2)));
@@ -53,7 +55,7 @@ TEST(ArrayFile, NpzByKey) {
                  {file + ": has no array \"tests\"", "\"train\"", "did you mean test?"});
   expect_refused(file + ":", ErrorKind::kArgument, {"has no array \"\""});
 
-  const std::string one = folder.write("one", zip_of({{"x.npy", npy(1)}, {"note", ""}})).string();
+  const std::string one = folder.file("one", zip_of({{"x.npy", npy(1)}, {"note", ""}}));
   EXPECT_TRUE(at::equal(read_array_file(one).values, doubles(1)));
   EXPECT_TRUE(at::equal(read_array_file(one + ":x").values, doubles(1)));
 }
@@ -85,54 +87,52 @@ TEST(ArrayFile, WhatNumPyWrote) {
 }
 
 TEST(ArrayFile, AnArrayWithinAnArchiveIsNamedInMessages) {
-  const Scratch folder;
+  const TemporaryFolder folder;
   const std::string cut = npy(1).substr(0, 150);
-  const std::string file = folder.write("x.npz", zip_of({{"a.npy", cut}})).string();
+  const std::string file = folder.file("x.npz", zip_of({{"a.npy", cut}}));
   expect_refused(file, ErrorKind::kData, {file, "\"a.npy\"", "48 bytes", "22 are there"});
 }
 
 TEST(ArrayFile, IdxBringsItsLabels) {
-  const Scratch folder;
-  const std::string images =
-      folder.write("t10k-images-idx3-ubyte.gz", gzip(idx_images(5, 4, 3))).string();
+  const TemporaryFolder folder;
+  const std::string images = folder.file("t10k-images-idx3-ubyte.gz", gzip(idx_images(5, 4, 3)));
   EXPECT_FALSE(read_array_file(images).labels);
-  folder.write("t10k-labels-idx1-ubyte", idx_labels(5));
+  folder.file("t10k-labels-idx1-ubyte", idx_labels(5));
   const ArrayFile array = read_array_file(images);
   EXPECT_EQ(array.values.sizes(), (std::vector<int64_t>{5, 4, 3}));
   EXPECT_EQ(array.digest, sha256(gzip(idx_images(5, 4, 3))));
   ASSERT_TRUE(array.labels);
   EXPECT_TRUE(at::equal(*array.labels, at::arange(5, at::kByte)));
-  folder.write("t10k-labels-idx1-ubyte", idx_labels(4));
+  folder.file("t10k-labels-idx1-ubyte", idx_labels(4));
   expect_refused(images, ErrorKind::kData, {"4 labels for the 5 images"});
 
-  const std::string labels = folder.write("labels", gzip(idx_labels(7))).string();
+  const std::string labels = folder.file("labels", gzip(idx_labels(7)));
   EXPECT_TRUE(at::equal(read_array_file(labels).values, at::arange(7, at::kByte)));
-  const std::string other = folder.write("images", idx_images(2, 2, 2)).string();
+  const std::string other = folder.file("images", idx_images(2, 2, 2));
   EXPECT_EQ(read_array_file(other).values.numel(), 8);
 }
 
 TEST(ArrayFile, OtherFilesAreRefusedWithAList) {
-  const Scratch folder;
+  const TemporaryFolder folder;
   for (const std::string& bytes :
        {std::string(), std::string("1,2\n3,4\n"), std::string("\x89PNG\r\n"), gzip("1,2\n"),
         std::string(100, '\0'), std::string("{}")})
-    expect_refused(folder.write("x.npy", bytes).string(), ErrorKind::kData,
+    expect_refused(folder.file("x.npy", bytes), ErrorKind::kData,
                    {"x.npy: not a file of arrays", ".npz", "numpy.save("});
-  expect_refused(folder.write("x", zip_of({{"a.txt", "1"}})).string(), ErrorKind::kData,
+  expect_refused(folder.file("x", zip_of({{"a.txt", "1"}})), ErrorKind::kData,
                  {"zip archive", "numpy.savez", "numpy.save("});
-  expect_refused(folder.write("x", "PK\x03\x04").string(), ErrorKind::kData, {"damaged"});
-  expect_refused(folder.write("x", npy_text(at::empty({0, 3}, at::kDouble))).string(),
-                 ErrorKind::kData, {"without values"});
+  expect_refused(folder.file("x", "PK\x03\x04"), ErrorKind::kData, {"damaged"});
+  expect_refused(folder.file("x", npy_text(at::empty({0, 3}, at::kDouble))), ErrorKind::kData,
+                 {"without values"});
 }
 
 TEST(ArrayFile, PlacesAndColons) {
-  const Scratch folder;
+  const TemporaryFolder folder;
   expect_refused(folder.string() + "/no.npz:x", ErrorKind::kNoInput, {"no.npz:x: no such file"});
   expect_refused(folder.string(), ErrorKind::kNoInput, {"is a folder"});
   expect_refused("", ErrorKind::kNoInput, {"no such file"});
   expect_refused(":", ErrorKind::kNoInput, {"no such file"});
-  const std::string file =
-      folder.write("a:b", zip_of({{"c:d.npy", npy(1)}, {"e.npy", npy(2)}})).string();
+  const std::string file = folder.file("a:b", zip_of({{"c:d.npy", npy(1)}, {"e.npy", npy(2)}}));
   EXPECT_TRUE(at::equal(read_array_file(file + ":c:d").values, doubles(1)));
   EXPECT_TRUE(at::equal(read_array_file(file + ":e").values, doubles(2)));
 }

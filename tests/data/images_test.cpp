@@ -4,7 +4,9 @@
 
 #include <cstdlib>
 
-#include "support/scratch.h"
+#include "support/expect_error.h"
+#include "support/idx_files.h"
+#include "support/temporary_folder.h"
 #include "util/digest.h"
 
 namespace crais {
@@ -14,7 +16,7 @@ using testing::gzip;
 using testing::idx_images;
 using testing::idx_labels;
 using testing::ScopedVariable;
-using testing::Scratch;
+using testing::TemporaryFolder;
 
 TEST(Splits, NamesAndTheirInverse) {
   for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest})
@@ -26,21 +28,21 @@ TEST(Splits, NamesAndTheirInverse) {
 
 TEST(LoadImages, FindsEveryFolderAndTheEnvironment) {
   for (const std::string below : {"", "raw/", "MNIST/raw/", "mnist/"}) {
-    const Scratch folder;
+    const TemporaryFolder folder;
     EXPECT_FALSE(has_images(folder.string(), Split::kTest));
-    const auto path = folder.write(below + "t10k-images-idx3-ubyte.gz", gzip(idx_images(3, 2, 2)));
+    const auto path = folder.file(below + "t10k-images-idx3-ubyte.gz", gzip(idx_images(3, 2, 2)));
     EXPECT_TRUE(has_images(folder.string(), Split::kTest));
     EXPECT_FALSE(has_images(folder.string(), Split::kTrain));
-    EXPECT_EQ(load_images(folder.string(), Split::kTest).source, path.string());
+    EXPECT_EQ(load_images(folder.string(), Split::kTest).source, path);
     const ScopedVariable variable("CRAIS_DATA", folder.string());
-    EXPECT_EQ(load_images("", Split::kTest).source, path.string());
+    EXPECT_EQ(load_images("", Split::kTest).source, path);
   }
 }
 
 TEST(LoadImages, TheLastSixthOfTrainIsValidation) {
-  const Scratch folder;
-  folder.write("train-images-idx3-ubyte", idx_images(13, 1, 1));
-  folder.write("train-labels-idx1-ubyte.gz", gzip(idx_labels(13)));
+  const TemporaryFolder folder;
+  folder.file("train-images-idx3-ubyte", idx_images(13, 1, 1));
+  folder.file("train-labels-idx1-ubyte.gz", gzip(idx_labels(13)));
   const Images train = load_images(folder.string(), Split::kTrain);
   const Images validation = load_images(folder.string(), Split::kValidation);
   EXPECT_EQ(train.size(), 11);
@@ -55,15 +57,15 @@ TEST(LoadImages, TheLastSixthOfTrainIsValidation) {
 }
 
 TEST(LoadImages, AnEmptyValidationSplitIsAnError) {
-  const Scratch folder;
-  folder.write("train-images-idx3-ubyte", idx_images(5, 1, 1));
+  const TemporaryFolder folder;
+  folder.file("train-images-idx3-ubyte", idx_images(5, 1, 1));
   EXPECT_EQ(load_images(folder.string(), Split::kTrain).size(), 5);
   expect_error(ErrorKind::kData, {"validation split is empty", "5 images"},
                [&] { load_images(folder.string(), Split::kValidation); });
 }
 
 TEST(LoadImages, NothingFoundListsEveryPathAndTheWayOut) {
-  const Scratch folder;
+  const TemporaryFolder folder;
   const std::string root = folder.string();
   const std::string name = "/t10k-images-idx3-ubyte[.gz]";
   expect_error(ErrorKind::kNoInput,
@@ -77,9 +79,9 @@ TEST(LoadImages, NothingFoundListsEveryPathAndTheWayOut) {
 }
 
 TEST(LoadImages, LabelsMustMatch) {
-  const Scratch folder;
-  folder.write("t10k-images-idx3-ubyte", idx_images(4, 2, 2));
-  folder.write("t10k-labels-idx1-ubyte", idx_labels(3));
+  const TemporaryFolder folder;
+  folder.file("t10k-images-idx3-ubyte", idx_images(4, 2, 2));
+  folder.file("t10k-labels-idx1-ubyte", idx_labels(3));
   expect_error(ErrorKind::kData, {"t10k-labels", "3 labels", "4 images"},
                [&] { load_images(folder.string(), Split::kTest); });
 }

@@ -25,23 +25,14 @@ class Encoded : public DiagonalGaussian {
 };
 
 /// Two modes at +-4, of which a climb finds one.
-class TwoModes : public Target {
- public:
-  explicit TwoModes(int64_t num_problems = 8) : num_problems_(num_problems) {}
-  int64_t num_problems() const override { return num_problems_; }
-  int64_t dim() const override { return 1; }
-  at::Tensor log_density(const at::Tensor& z) const override {
+FunctionTarget two_modes(bool can_select = true) {
+  const auto density = [](const at::Tensor& z) {
     const at::Tensor x = z.squeeze(-1);
     return at::logaddexp(-0.5 * (x - 1.2).square() / 0.05, -0.5 * (x + 1.2).square() / 0.05);
-  }
-  bool can_select() const override { return true; }
-  std::shared_ptr<const Target> select(const at::Tensor& index) const override {
-    return std::make_shared<TwoModes>(index.size(0));
-  }
-
- private:
-  int64_t num_problems_;
-};
+  };
+  if (!can_select) return FunctionTarget({8, 1}, density);
+  return FunctionTarget({8, 1}, [=](const at::Tensor& z, const at::Tensor&) { return density(z); });
+}
 
 EstimateOptions brief() {
   EstimateOptions options;
@@ -129,19 +120,17 @@ TEST(BaseCandidates, FollowWhatASearchOfThePilotsHasSeen) {
 }
 
 TEST(BaseChoice, LeavesLaplaceWhereAnotherFindsClearlyMore) {
-  class Whole : public TwoModes {  // a search for modes needs to select
-    bool can_select() const override { return false; }
-  };
   EstimateOptions options = brief();
   options.pilot_problems = 8;
-  EXPECT_EQ(choose_base(EstimatorParts(options), Whole(), 8).name, "prior");
+  EXPECT_EQ(choose_base(EstimatorParts(options), two_modes(/*can_select=*/false), 8).name,
+            "prior");  // a search for modes needs to select
 }
 
 TEST(BaseChoice, SearchesForModesWherePilotsHaveSeveral) {
   EstimateOptions options = brief();
-  EXPECT_EQ(choose_base(EstimatorParts(options), TwoModes(), 8).name, "modes");
+  EXPECT_EQ(choose_base(EstimatorParts(options), two_modes(), 8).name, "modes");
   options.budget = 5000;
-  EXPECT_EQ(choose_base(EstimatorParts(options), TwoModes(), 8).name, "modes");
+  EXPECT_EQ(choose_base(EstimatorParts(options), two_modes(), 8).name, "modes");
 }
 
 TEST(BaseChoice, CostsWhatItsTrialsAsk) {
@@ -169,7 +158,7 @@ TEST(BaseChoice, WithoutAnnealingIsTheEncoderIfThereIsOne) {
 TEST(BaseChoice, TakesLaplaceOnTrustWhereABudgetLeavesNoPilot) {
   EstimateOptions options = brief();
   options.budget = 60;
-  const BaseChoice choice = choose_base(EstimatorParts(options), TwoModes(), 8);
+  const BaseChoice choice = choose_base(EstimatorParts(options), two_modes(), 8);
   EXPECT_EQ(choice.name, "laplace:1,rounds=2");
   EXPECT_FALSE(choice.plan);
   EXPECT_EQ(choice.cost, Cost{});

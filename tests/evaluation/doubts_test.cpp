@@ -9,7 +9,7 @@
 #include "core/rng.h"
 #include "evaluation/log_normalizer.h"
 #include "evaluation/summary.h"
-#include "targets/function_target.h"
+#include "support/targets.h"
 
 namespace crais {
 namespace {
@@ -168,13 +168,12 @@ TEST(Doubts, NumbersThatAreNone) {
 }
 
 /// exp(0.5 x + 6 x^2 - x^4), whose lesser well holds 16%: log Z = 9.3745.
-FunctionTarget double_well(int64_t problems) {
-  return FunctionTarget(
-      {problems, 1, at::kDouble, /*replicated=*/true},
-      FunctionTarget::IndexedLogDensity([](const at::Tensor& z, const at::Tensor& /*index*/) {
-        const at::Tensor x = z.select(-1, 0);
-        return 0.5 * x + 6 * x.square() - x.pow(4);
-      }));
+FunctionTarget double_well() {
+  const auto density = [](const at::Tensor& z) {
+    const at::Tensor x = z.select(-1, 0);
+    return 0.5 * x + 6 * x.square() - x.pow(4);
+  };
+  return testing::replicated(1, density, 10);
 }
 
 TEST(SecondOpinion, FlagsABaseThatMissesAMode) {
@@ -183,10 +182,10 @@ TEST(SecondOpinion, FlagsABaseThatMissesAMode) {
   options.chunk = 5;
   options.steps = 48;
   options.witness = true;
-  const RunResults run = estimate_log_normalizer(double_well(10), options).run;
+  const RunResults run = estimate_log_normalizer(double_well(), options).run;
   EXPECT_TRUE(has(doubts(run), Doubt::kRefuted));
   options.base = "mixture";
-  const Result right = estimate_log_normalizer(double_well(10), options);
+  const Result right = estimate_log_normalizer(double_well(), options);
   EXPECT_TRUE(doubts(right.run).empty());
   EXPECT_NEAR(right.value.mean().item<double>(), 9.3745, 0.01);
 }
@@ -196,7 +195,7 @@ TEST(Auto, OfADensityIsRightWithinItsBudget) {
   options.chunk = 5;
   options.budget = 5e4;
   options.resampling = "systematic:0.5";
-  const Result found = estimate_log_normalizer(double_well(10), options);
+  const Result found = estimate_log_normalizer(double_well(), options);
   EXPECT_EQ(found.base, "mixture");
   EXPECT_NEAR(found.value.mean().item<double>(), 9.3745, 0.01);
   EXPECT_LE(static_cast<double>(found.cost.densities), 1.02 * 10 * 5e4);

@@ -11,23 +11,23 @@
 #include "evaluation/log_normalizer.h"
 #include "evaluation/plans.h"
 #include "support/expect_error.h"
-#include "targets/function_target.h"
+#include "support/targets.h"
 #include "util/error.h"
 
 namespace crais {
 namespace {
 
+using testing::replicated;
+
 constexpr int64_t kRoundReplicates = 4;
 
 /// Replicates of N(z; shift, sd^2 I) with Z = 1, in `dim` dimensions.
-std::shared_ptr<const Target> normal(int64_t dim, double shift, double sd,
-                                     int64_t replicates = kRoundReplicates) {
+std::shared_ptr<const Target> normal(int64_t dim, double shift, double sd) {
   const double log_norm = static_cast<double>(dim) * (std::log(sd) + 0.5 * std::log(2 * M_PI));
-  return std::make_shared<FunctionTarget>(
-      FunctionTargetOptions{replicates, dim, at::kDouble, /*replicated=*/true, {}},
-      [=](const at::Tensor& z, const at::Tensor& /*index*/) {
-        return -0.5 * ((z - shift) / sd).square().sum(-1) - log_norm;
-      });
+  const auto density = [=](const at::Tensor& z) {
+    return -0.5 * ((z - shift) / sd).square().sum(-1) - log_norm;
+  };
+  return std::make_shared<FunctionTarget>(replicated(dim, density, kRoundReplicates));
 }
 
 EstimateOptions to_error(double error, uint64_t seed = 0) {
@@ -98,7 +98,7 @@ TEST(Rounds, LengthenChainsRatherThanAddToThem) {
 /// The length is frozen before the particles of the estimate are drawn, so that it stays unbiased
 /// whatever the rounds have found.
 TEST(Rounds, LeaveTheEstimateUnbiasedAndItsErrorsTrue) {
-  constexpr int64_t kRuns = 16;
+  constexpr int64_t kRuns = 10;
   std::set<size_t> lengths;
   std::vector<double> ratios;
   double squares = 0;
@@ -120,7 +120,7 @@ TEST(Rounds, LeaveTheEstimateUnbiasedAndItsErrorsTrue) {
   const at::Tensor ratio = at::tensor(ratios, at::kDouble);
   const double error = ratio.std().item<double>() / std::sqrt(static_cast<double>(ratio.numel()));
   EXPECT_NEAR(ratio.mean().item<double>(), 1.0, 3.5 * error);
-  EXPECT_LT(error, 0.015);
+  EXPECT_LT(error, 0.02);
   EXPECT_LE(beyond, 3) << "of " << kRuns;
   EXPECT_GT(squares / kRuns, 0.3);
   EXPECT_LT(squares / kRuns, 1.8);
@@ -145,7 +145,7 @@ TEST(Rounds, AreFlaggedWhereEvaluationsRunOut) {
 TEST(Rounds, DrawFromABaseThatCoversTheDensity) {
   const auto target = normal(4, 0.3, 0.8);
   std::vector<double> ratios;
-  for (uint64_t seed = 0; seed < 16; ++seed) {
+  for (uint64_t seed = 0; seed < 8; ++seed) {
     const ChunkResult found = chunk_of(*target, to_error(0.05, seed));
     ASSERT_EQ(found.rounds.size(), 1u);
     ASSERT_FALSE(found.plan->has_moves());
@@ -156,7 +156,7 @@ TEST(Rounds, DrawFromABaseThatCoversTheDensity) {
   const at::Tensor ratio = at::tensor(ratios, at::kDouble);
   const double error = ratio.std().item<double>() / std::sqrt(static_cast<double>(ratio.numel()));
   EXPECT_NEAR(ratio.mean().item<double>(), 1.0, 3.5 * error);
-  EXPECT_LT(error, 0.005);
+  EXPECT_LT(error, 0.007);
 }
 
 /// Draws z from N(0, I) of weight exp(c |z|^2 / 2) have the Pareto tail index c in the plane. With
@@ -164,14 +164,13 @@ TEST(Rounds, DrawFromABaseThatCoversTheDensity) {
 TEST(Rounds, DrawWhereChainsConfirmDraws) {
   constexpr double kIndex = 0.38;
   const auto plans_with_moves = [](double share) {
-    const FunctionTarget target(
-        {kRoundReplicates, 2, at::kDouble, /*replicated=*/true, {}},
-        FunctionTarget::IndexedLogDensity([=](const at::Tensor& z, const at::Tensor& /*index*/) {
-          const at::Tensor half = 0.5 * z.square().sum(-1);
-          return at::log1p(share * at::expm1(kIndex * half)) - half - std::log(2 * M_PI);
-        }));
+    const auto density = [=](const at::Tensor& z) {
+      const at::Tensor half = 0.5 * z.square().sum(-1);
+      return at::log1p(share * at::expm1(kIndex * half)) - half - std::log(2 * M_PI);
+    };
+    const FunctionTarget target = replicated(2, density, kRoundReplicates);
     int64_t with_moves = 0;
-    for (uint64_t seed = 0; seed < 6; ++seed) {
+    for (uint64_t seed = 0; seed < 4; ++seed) {
       const ChunkResult found = chunk_of(target, to_error(0.05, seed));
       with_moves += found.plan->has_moves() ? 1 : 0;
       EXPECT_LE(found.rounds.size(), 2u);
@@ -179,17 +178,16 @@ TEST(Rounds, DrawWhereChainsConfirmDraws) {
     }
     return with_moves;
   };
-  EXPECT_LE(plans_with_moves(0.2), 2);  // nearly all weights are alike
-  EXPECT_GE(plans_with_moves(1.0), 4);  // chains are not much dearer
+  EXPECT_LE(plans_with_moves(0.2), 1);  // nearly all weights are alike
+  EXPECT_GE(plans_with_moves(1.0), 3);  // chains are not much dearer
 }
 
 /// Student's t with three degrees of freedom has more mass far out than any normal.
 TEST(Rounds, AnnealWhereTheTailOfTheWeightsIsHeavy) {
-  const FunctionTarget tails(
-      {kRoundReplicates, 2, at::kDouble, /*replicated=*/true, {}},
-      FunctionTarget::IndexedLogDensity([](const at::Tensor& z, const at::Tensor& /*index*/) {
-        return -2 * (1 + z.square() / 3).log().sum(-1) - 2 * std::log(1.5 * M_PI) + std::log(3.0);
-      }));
+  const auto density = [](const at::Tensor& z) {
+    return -2 * (1 + z.square() / 3).log().sum(-1) - 2 * std::log(1.5 * M_PI) + std::log(3.0);
+  };
+  const FunctionTarget tails = replicated(2, density, kRoundReplicates);
   EXPECT_TRUE(chunk_of(tails, to_error(0.1)).plan->has_moves());
 }
 
@@ -205,11 +203,11 @@ TEST(Rounds, MeasureTheBarrier) {
 }
 
 TEST(Rounds, MeasureTheBarrierOfADensityWithAWall) {
-  const FunctionTarget half({kRoundReplicates, 1, at::kDouble, /*replicated=*/true, {}},
-                            [](const at::Tensor& z, const at::Tensor& /*index*/) {
-                              const at::Tensor x = z.select(-1, 0);
-                              return (-0.5 * (x - 1).square()).masked_fill(x < 0, -INFINITY);
-                            });
+  const auto density = [](const at::Tensor& z) {
+    const at::Tensor x = z.select(-1, 0);
+    return (-0.5 * (x - 1).square()).masked_fill(x < 0, -INFINITY);
+  };
+  const FunctionTarget half = replicated(1, density, kRoundReplicates);
   EstimateOptions options = to_error(0.1);
   options.resampling = "";  // particles of weight zero stay
   const ChunkResult found = chunk_of(half, options);

@@ -6,7 +6,7 @@
 
 #include "core/rng.h"
 #include "evaluation/witness.h"
-#include "targets/function_target.h"
+#include "support/targets.h"
 
 namespace crais {
 namespace {
@@ -15,15 +15,14 @@ constexpr int64_t kDim = 6;
 constexpr double kNeck = 0.3, kShare = 0.5;
 
 /// 0.5 N(0, I) and, in its middle, 0.5 N(0, 0.3^2 I), in six dimensions.
-FunctionTarget with_a_neck(int64_t replicates) {
-  return FunctionTarget(
-      {replicates, kDim, at::kDouble, /*replicated=*/true},
-      FunctionTarget::IndexedLogDensity([](const at::Tensor& z, const at::Tensor& /*index*/) {
-        const at::Tensor square = z.square().sum(-1);
-        return at::logaddexp(
-            -0.5 * square + std::log(1 - kShare),
-            -0.5 * square / (kNeck * kNeck) + std::log(kShare) - kDim * std::log(kNeck));
-      }));
+FunctionTarget with_a_neck() {
+  const auto density = [](const at::Tensor& z) {
+    const at::Tensor square = z.square().sum(-1);
+    return at::logaddexp(
+        -0.5 * square + std::log(1 - kShare),
+        -0.5 * square / (kNeck * kNeck) + std::log(kShare) - kDim * std::log(kNeck));
+  };
+  return testing::replicated(kDim, density, 5);
 }
 
 /// What a witness says of 5 x `draws` draws of which `share` are from the neck, under a plan with
@@ -33,7 +32,7 @@ SettledShare witness_of(double share, int64_t draws = 100, bool moves = true) {
   options.base = "prior";
   options.witness = true;
   const EstimatorParts parts(options);
-  const FunctionTarget target = with_a_neck(5);
+  const FunctionTarget target = with_a_neck();
   const Problem problem(target.shared(), target.prior_base());
   at::Generator rng = make_generator(11);
   const at::Tensor e = at::empty({5, draws, kDim}, at::kDouble).normal_(0, 1, rng);

@@ -21,7 +21,7 @@ except ImportError:
     print("skipped: needs Python's torch")
     sys.exit(77)
 
-CHAINS, STEPS, STEP_SIZE = 32, 400, 0.5
+CHAINS, STEPS, STEP_SIZE = 32, 300, 0.5
 MASK = (1 << 64) - 1
 
 

@@ -1,14 +1,16 @@
 #include <gtest/gtest.h>
 
 #include "data/images.h"
-#include "support/scratch.h"
+#include "support/expect_error.h"
+#include "support/idx_files.h"
+#include "support/temporary_folder.h"
 #include "util/digest.h"
 
 namespace crais {
 namespace {
 
 using testing::gzip;
-using testing::Scratch;
+using testing::TemporaryFolder;
 
 /// `count` lines of 784 numbers; in line i, number j is 1 where 7 divides i + j.
 std::string amat(int count, const std::string& line_end = "\n") {
@@ -24,10 +26,10 @@ std::string amat(int count, const std::string& line_end = "\n") {
 }
 
 TEST(Amat, ReadsEachSplitFromItsOwnFile) {
-  const Scratch folder;
-  folder.write("binarized_mnist_train.amat", amat(5));
-  folder.write("raw/binarized_mnist_valid.amat.gz", gzip(amat(3)));
-  folder.write("mnist/binarized_mnist_test.amat", amat(2));
+  const TemporaryFolder folder;
+  folder.file("binarized_mnist_train.amat", amat(5));
+  folder.file("raw/binarized_mnist_valid.amat.gz", gzip(amat(3)));
+  folder.file("mnist/binarized_mnist_test.amat", amat(2));
   EXPECT_EQ(load_amat(folder.string(), Split::kTrain).size(), 5);
   EXPECT_EQ(load_amat(folder.string(), Split::kTest).size(), 2);
   const Images images = load_amat(folder.string(), Split::kValidation);
@@ -45,21 +47,21 @@ TEST(Amat, ReadsEachSplitFromItsOwnFile) {
 
 TEST(Amat, LineEndsAndBlanksDoNotMatter) {
   const at::Tensor expected = [] {
-    const Scratch folder;
-    folder.write("binarized_mnist_test.amat", amat(3));
+    const TemporaryFolder folder;
+    folder.file("binarized_mnist_test.amat", amat(3));
     return load_amat(folder.string(), Split::kTest).pixels;
   }();
   const std::string unix_text = amat(3);
   for (const std::string& text : {amat(3, "\r\n"), amat(3, " \n"), unix_text + "\n\n",
                                   unix_text.substr(0, unix_text.size() - 1)}) {
-    const Scratch folder;
-    folder.write("binarized_mnist_test.amat", text);
+    const TemporaryFolder folder;
+    folder.file("binarized_mnist_test.amat", text);
     EXPECT_TRUE(at::equal(load_amat(folder.string(), Split::kTest).pixels, expected));
   }
 }
 
 TEST(Amat, NothingFoundListsEveryPath) {
-  const Scratch folder;
+  const TemporaryFolder folder;
   const std::string root = folder.string();
   expect_error(ErrorKind::kNoInput,
                {root + "/binarized_mnist_valid.amat[.gz]", root + "/raw/", root + "/MNIST/raw/",
@@ -68,8 +70,8 @@ TEST(Amat, NothingFoundListsEveryPath) {
 }
 
 void expect_bad(const std::string& text, std::initializer_list<std::string> words) {
-  const Scratch folder;
-  folder.write("binarized_mnist_test.amat", text);
+  const TemporaryFolder folder;
+  folder.file("binarized_mnist_test.amat", text);
   expect_error(ErrorKind::kData, {"binarized_mnist_test.amat"},
                [&] { load_amat(folder.string(), Split::kTest); });
   expect_error(ErrorKind::kData, words, [&] { load_amat(folder.string(), Split::kTest); });

@@ -2,7 +2,7 @@
 
 #include "io/zip.h"
 #include "support/expect_error.h"
-#include "support/scratch.h"
+#include "support/idx_files.h"
 
 namespace crais {
 namespace {

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include "io/mnist_files.h"
-#include "support/scratch.h"
+#include "support/expect_error.h"
+#include "support/idx_files.h"
+#include "support/temporary_folder.h"
 #include "util/digest.h"
 
 namespace crais {
@@ -11,11 +13,11 @@ using testing::gzip;
 using testing::idx_header;
 using testing::idx_images;
 using testing::idx_labels;
-using testing::Scratch;
+using testing::TemporaryFolder;
 
 TEST(Idx, ReadsImages) {
-  const Scratch folder;
-  const IdxArray array = read_idx_images(folder.write("images", idx_images(3, 2, 5)));
+  const TemporaryFolder folder;
+  const IdxArray array = read_idx_images(folder.file("images", idx_images(3, 2, 5)));
   ASSERT_EQ(array.values.sizes(), (std::vector<int64_t>{3, 2, 5}));
   EXPECT_EQ(array.values.scalar_type(), at::kByte);
   EXPECT_EQ(array.values[0][0][0].item<int>(), 0);
@@ -24,22 +26,22 @@ TEST(Idx, ReadsImages) {
 }
 
 TEST(Idx, CompressedIsTheSameWhateverItsName) {
-  const Scratch folder;
+  const TemporaryFolder folder;
   const std::string plain = idx_images(40, 28, 28);
-  const IdxArray expected = read_idx_images(folder.write("plain", plain));
+  const IdxArray expected = read_idx_images(folder.file("plain", plain));
   for (const std::string name : {"images.gz", "images"}) {
-    const IdxArray array = read_idx_images(folder.write(name, gzip(plain)));
+    const IdxArray array = read_idx_images(folder.file(name, gzip(plain)));
     EXPECT_TRUE(at::equal(array.values, expected.values));
     EXPECT_EQ(array.md5, expected.md5);
   }
   // Plain bytes under a name that ends in .gz, as browsers leave them.
-  EXPECT_TRUE(at::equal(read_idx_images(folder.write("p.gz", plain)).values, expected.values));
+  EXPECT_TRUE(at::equal(read_idx_images(folder.file("p.gz", plain)).values, expected.values));
 }
 
 TEST(Idx, ConcatenatedGzipMembersAreOneFile) {
-  const Scratch folder;
+  const TemporaryFolder folder;
   const std::string plain = idx_images(4, 3, 3);
-  const auto path = folder.write("two.gz", gzip(plain.substr(0, 20)) + gzip(plain.substr(20)));
+  const auto path = folder.file("two.gz", gzip(plain.substr(0, 20)) + gzip(plain.substr(20)));
   EXPECT_EQ(read_idx_images(path).md5, md5(plain));
 }
 
@@ -52,10 +54,10 @@ struct BadFile {
 class IdxBadFile : public ::testing::TestWithParam<BadFile> {};
 
 TEST_P(IdxBadFile, IsADataErrorThatSaysWhy) {
-  const Scratch folder;
-  const auto path = folder.write("images.gz", GetParam().content);
+  const TemporaryFolder folder;
+  const auto path = folder.file("images.gz", GetParam().content);
   for (const auto& word : GetParam().words)
-    expect_error(ErrorKind::kData, {path.string(), word}, [&] { read_idx_images(path); });
+    expect_error(ErrorKind::kData, {path, word}, [&] { read_idx_images(path); });
 }
 
 std::string with_byte(std::string bytes, size_t position, char value) {

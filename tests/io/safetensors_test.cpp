@@ -8,7 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "support/scratch.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
 #include "util/error.h"
 
 namespace crais {
@@ -39,7 +40,7 @@ void expect_rejected(const std::string& bytes, const std::vector<std::string>& w
 }
 
 TEST(SafeTensors, RoundTripKeepsNamesTypesShapesValuesAndMetadata) {
-  const testing::Scratch scratch;
+  const testing::TemporaryFolder scratch;
   const SafeTensors written{{{"bytes", at::arange(3, at::kByte)},
                              {"float", at::tensor({1.5F, -2.0F, 3.25F, 4.0F}).view({2, 2})},
                              {"double", at::tensor({0.1, -1e300}, at::kDouble)},

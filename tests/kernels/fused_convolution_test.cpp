@@ -184,25 +184,6 @@ const std::vector<std::pair<std::string, Make>> kNetworks = {
     {"Normalised", normalised},
     {"Interpolated", interpolated}};
 
-/// Value and gradient by autograd in float64.
-Evaluation reference(const DecoderNetwork& network, const at::Tensor& images, const at::Tensor& z) {
-  DecoderNetwork wide = network;
-  for (Layer& layer : wide.layers) {
-    layer.weight = layer.weight.to(at::kDouble);
-    layer.bias = layer.bias.to(at::kDouble);
-    if (auto& n = layer.normalisation) {
-      n->scale = n->scale.to(at::kDouble);
-      n->shift = n->shift.to(at::kDouble);
-    }
-  }
-  const at::Tensor leaf = z.to(at::kDouble).requires_grad_();
-  const at::Tensor output = wide.forward(leaf.flatten(0, 1)).view({z.size(0), z.size(1), -1});
-  const at::Tensor value = wide.likelihood.log_prob(images.to(at::kDouble).unsqueeze(1), output) -
-                           (0.5 * leaf.square() + 0.5 * std::log(2 * M_PI)).sum(-1);
-  value.sum().backward();
-  return {value.detach(), leaf.grad()};
-}
-
 struct Data {
   at::Tensor z, images;
 };

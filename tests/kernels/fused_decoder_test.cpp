@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <limits>
 #include <tuple>
 
@@ -11,6 +10,7 @@
 #include "models/checkpoint.h"
 #include "support/expect_error.h"
 #include "support/guarded_memory.h"
+#include "support/temporary_folder.h"
 #include "targets/decoder_posterior.h"
 
 namespace crais {
@@ -37,11 +37,8 @@ Vae make_case(const std::string& activation, std::vector<int64_t> hidden, int64_
   return vae;
 }
 
-/// Value and gradient by autograd in float64.
 Evaluation reference(const Vae& vae, const at::Tensor& images, const at::Tensor& z) {
-  const Vae wide = vae.to(at::kCPU, at::kDouble);
-  const DecoderPosterior target(wide, images.to(at::kDouble), {}, nullptr);
-  return target.Target::evaluate(z.to(at::kDouble));
+  return reference(decoder_network(vae), images, z);
 }
 
 /// Checks the gradient in float32, or in 8 bits.
@@ -316,11 +313,9 @@ TEST(FusedDecoder, IntegersAreForLayersThatFit) {
 
 TEST(FusedDecoder, EnvironmentChoosesTheKernel) {
   const Vae vae = make_case("tanh", {6}, 3, 5, 5);
-  const char* before = std::getenv("CRAIS_EVALUATOR");
-  const std::string kept = before == nullptr ? "" : before;
   for (const FusedKernel* kernel : available_kernels()) {
     const std::string name = kernel->name;
-    setenv("CRAIS_EVALUATOR", name.c_str(), 1);
+    const testing::ScopedVariable chosen("CRAIS_EVALUATOR", name);
     const DecoderPosterior exact(vae, at::zeros({1, 25}));
     const bool is_cheap = exact.forces_pay(at::kBFloat16);
     const auto cheap = exact.with_forces(at::kBFloat16);
@@ -328,12 +323,11 @@ TEST(FusedDecoder, EnvironmentChoosesTheKernel) {
     EXPECT_EQ(used.evaluator(), name);
     EXPECT_EQ(exact.evaluator(), is_cheap ? fastest_exact().name : name);
   }
-  setenv("CRAIS_EVALUATOR", "aten", 1);
+  const testing::ScopedVariable aten("CRAIS_EVALUATOR", "aten");
   EXPECT_EQ(DecoderPosterior(vae, at::zeros({1, 25})).evaluator(), "aten");
-  setenv("CRAIS_EVALUATOR", "fused-abacus", 1);
+  const testing::ScopedVariable unknown("CRAIS_EVALUATOR", "fused-abacus");
   expect_error(ErrorKind::kArgument, {"fused-abacus", "fused-portable", "aten"},
                [&] { make_fused_decoder(decoder_network(vae)); });
-  before == nullptr ? unsetenv("CRAIS_EVALUATOR") : setenv("CRAIS_EVALUATOR", kept.c_str(), 1);
 }
 
 }  // namespace

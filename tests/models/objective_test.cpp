@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/rng.h"
-#include "support/scratch.h"
+#include "support/expect_error.h"
 #include "util/error.h"
 
 namespace crais {

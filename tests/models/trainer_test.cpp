@@ -10,14 +10,15 @@
 #include "core/rng.h"
 #include "io/safetensors.h"
 #include "models/checkpoint.h"
-#include "support/scratch.h"
+#include "support/expect_error.h"
+#include "support/temporary_folder.h"
 #include "util/error.h"
 
 namespace crais {
 namespace {
 
 using nlohmann::json;
-using testing::Scratch;
+using testing::TemporaryFolder;
 
 constexpr int64_t kTrain = 500;
 
@@ -194,7 +195,7 @@ TEST(Trainer, ReportsItsProgress) {
 class Resume : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Resume, EndsWithTheSameBits) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   TestRun run;
   run.options.binarisation = parse_binarisation(GetParam());
   Trainer straight = run.trainer();
@@ -229,7 +230,7 @@ TEST(TrainingState, AnUntrainedStateCanBeRestored) {
 }
 
 TEST(TrainingState, RejectsEveryOtherSetting) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   const TestRun run;
   const auto path = scratch.path() / "state";
   write_training_state(path, run.trainer().state(), run.settings());
@@ -263,7 +264,7 @@ TEST(TrainingState, RejectsEveryOtherSetting) {
 }
 
 TEST(TrainingState, RejectsAnotherLengthWhereTheDecayDependsOnIt) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   TestRun run;
   run.options.decay = parse_decay("cosine:1e-5");
   write_training_state(scratch.path() / "state", run.trainer().state(), run.settings());
@@ -273,7 +274,7 @@ TEST(TrainingState, RejectsAnotherLengthWhereTheDecayDependsOnIt) {
 }
 
 TEST(TrainingState, RejectsDamage) {
-  const Scratch scratch;
+  const TemporaryFolder scratch;
   const TestRun run;
   const auto path = scratch.path() / "state";
   expect_error(ErrorKind::kNoInput, {path.string()},

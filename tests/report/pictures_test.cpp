@@ -5,14 +5,14 @@
 #include <cmath>
 #include <string>
 
-#include "support/scratch.h"
+#include "support/temporary_folder.h"
 #include "util/files.h"
 
 namespace crais {
 namespace {
 
 TEST(ImageGrid, LaysImagesOutRowByRow) {
-  const testing::Scratch scratch;
+  const testing::TemporaryFolder scratch;
   // Three images of 1 x 2 in two columns; values outside [0, 1] are clamped.
   const at::Tensor images = at::tensor({0.0, 0.2, 0.4, 1.0, -3.0, 7.0}).view({3, 2});
   write_image_grid(scratch.path() / "grid.png", images, 1, 2, 2);

@@ -9,7 +9,7 @@
 #include "estimates/method.h"
 #include "samplers/plan.h"
 #include "support/expect_error.h"
-#include "support/reference_hmc.h"
+#include "support/reference_kernels.h"
 #include "support/statistics.h"
 #include "support/targets.h"
 
@@ -22,7 +22,7 @@ using testing::Fault;
 using testing::LogGamma;
 using testing::ReferenceHmc;
 
-constexpr int64_t kBothWays = 2000, kParticles = 4;
+constexpr int64_t kBothWays = 2000, kBothParticles = 4;
 
 struct Setting {
   std::unique_ptr<Target> target;
@@ -45,7 +45,7 @@ Setting skewed() {
 
 Plan plan_of(int64_t steps, double step_size) {
   return {at::linspace(0, 1, steps + 1, at::kDouble).unsqueeze(1),
-          at::full({steps, 1}, step_size, at::kDouble), kParticles};
+          at::full({steps, 1}, step_size, at::kDouble), kBothParticles};
 }
 
 /// Zhat^-1 Z of each problem.
@@ -54,8 +54,8 @@ at::Tensor reverse_ratio(const Setting& s, const std::string& path_spec, const T
   const auto path = PathRegistry::instance().make("path", path_spec);
   const Problem problem(borrow(*s.target), s.base, *s.target->true_log_normalizer() + 0.5);
   at::Generator rng = make_generator(seed);
-  const AnnealResult run = anneal_reverse(problem, *path, plan, kernel, kParticles, rng);
-  EXPECT_EQ(run.cost, Cost::with_gradient(kBothWays * kParticles *
+  const AnnealResult run = anneal_reverse(problem, *path, plan, kernel, kBothParticles, rng);
+  EXPECT_EQ(run.cost, Cost::with_gradient(kBothWays * kBothParticles *
                                           (1 + kernel.evaluations_per_step() * plan.num_steps())));
   return (log_mean_exp(run.log_w) + *s.target->true_log_normalizer()).exp();
 }

@@ -54,7 +54,7 @@ Spent spend(double evaluations, int64_t num_problems, double num_anneals = 1,
 
 TEST(Budget, IsNeverExceededAndNearlyUsed) {
   for (const double evaluations : {200.0, 500.0, 4000.0}) {
-    for (const int64_t num_problems : {1, 20, 1000}) {
+    for (const int64_t num_problems : {1, 1000}) {
       for (const auto& [num_anneals, num_chains] : {std::pair{1, 8}, {2, 2}, {1, 5}}) {
         SCOPED_TRACE(::testing::Message()
                      << evaluations << " " << num_problems << " " << num_chains);
@@ -82,7 +82,7 @@ TEST(Budget, LeavesPilotsATwentieth) {
 }
 
 TEST(Budget, MakesNoPlanThatFillsTheMemory) {
-  EXPECT_EQ(spend(1.2e7, 3).plan.num_steps(), int64_t{1} << 20);
+  EXPECT_EQ(spend(2.4e6, 3, 1, 2).plan.num_steps(), int64_t{1} << 20);
 }
 
 TEST(Budget, SaysHowMuchIsNeeded) {

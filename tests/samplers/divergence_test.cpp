@@ -90,7 +90,7 @@ TEST_P(EveryOrder, FallsByDeltaAStepOfConstantRate) {
   const auto path = power(GetParam());
   const double whole = divergence_by_definition(*path, grid, 0);
   // At order -1/2 the first dozen, of quickly falling V, fall short.
-  constexpr int64_t kSteps = 2000;
+  constexpr int64_t kSteps = 500;
   const double delta = whole / kSteps;
   ScheduleOptions options;
   options.weighted = true;
@@ -102,14 +102,14 @@ TEST_P(EveryOrder, FallsByDeltaAStepOfConstantRate) {
   at::Tensor beta = at::zeros({1}, at::kDouble);
   int64_t steps = 0;
   for (; beta.item<double>() < 1 && steps < 2 * kSteps; ++steps) {
-    if (steps % 100 == 0 && steps < kSteps) {
+    if (steps % 50 == 0 && steps < kSteps) {
       EXPECT_NEAR(divergence_by_definition(*path, grid, beta.item<double>()),
-                  whole - delta * double(steps), 0.005 * whole)
+                  whole - delta * double(steps), 0.02 * whole)
           << "step " << steps;
     }
     beta = rule->next({steps, beta, grid.particles(), grid.log_w(*path, beta), false}, *path);
   }
-  EXPECT_NEAR(double(steps), kSteps, 0.03 * kSteps);
+  EXPECT_NEAR(double(steps), kSteps, 0.05 * kSteps);
 }
 
 TEST(Divergence, OfARunIsThatOfItsParticles) {

@@ -47,7 +47,7 @@ double correlation(const float* a, const float* b, int64_t count) {
 
 TEST(Random, MomentsOfNormalNumbers) {
   constexpr int64_t kCount = int64_t{1} << 18;
-  constexpr int kKeys = 64, kMoments = 8;
+  constexpr int kKeys = 16, kMoments = 8;
   double sums[kMoments + 1] = {};
   for (uint64_t key = 0; key < kKeys; ++key)
     for (const float value : normals(mix64(key), kCount)) {
@@ -67,11 +67,11 @@ TEST(Random, MomentsOfNormalNumbers) {
 }
 
 TEST(Random, NormalNumbersHaveTheNormalDistribution) {
-  EXPECT_LT(kolmogorov(normals(1, 1'000'000), normal_cdf), 2.3);
+  EXPECT_LT(kolmogorov(normals(1, 400'000), normal_cdf), 2.3);
 }
 
 TEST(Random, EveryPlaceInAGroupHasTheNormalDistribution) {
-  const Numbers x = normals(11, 32 * 20'000);
+  const Numbers x = normals(11, 32 * 5'000);
   for (size_t place = 0; place < 32; ++place) {
     Numbers there;
     for (size_t i = place; i < x.size(); i += 32) there.push_back(x[i]);
@@ -82,7 +82,7 @@ TEST(Random, EveryPlaceInAGroupHasTheNormalDistribution) {
 TEST(Random, TailsHaveTheirShare) {
   constexpr double kBounds[] = {2, 3, 4, 4.5, 5};
   constexpr int64_t kCount = int64_t{1} << 20;
-  constexpr int kKeys = 24;  // 2.5e7 numbers
+  constexpr int kKeys = 8;  // 8e6 numbers
   int64_t below[5] = {}, above[5] = {};
   for (uint64_t key = 0; key < kKeys; ++key) {
     const Numbers x = normals(mix64(1000 + key), kCount);
@@ -100,7 +100,7 @@ TEST(Random, TailsHaveTheirShare) {
 }
 
 TEST(Random, NumbersOfOneKeyAreIndependent) {
-  constexpr int64_t kCount = 1'000'000;
+  constexpr int64_t kCount = 200'000;
   const Numbers x = normals(5, kCount + 64);
   Numbers squares;
   for (const float v : x) squares.push_back((v * v - 1) / std::sqrt(2.0F));
@@ -112,7 +112,7 @@ TEST(Random, NumbersOfOneKeyAreIndependent) {
 }
 
 TEST(Random, NumbersOfKeysAreIndependent) {
-  constexpr int64_t kCount = 200'000;
+  constexpr int64_t kCount = 50'000;
   const Numbers x = normals(5, kCount);
   for (int bit = 0; bit < 64; ++bit) {
     const Numbers y = normals(5 ^ (uint64_t{1} << bit), kCount);
@@ -121,7 +121,7 @@ TEST(Random, NumbersOfKeysAreIndependent) {
 }
 
 TEST(Random, UniformNumbersAreUniform) {
-  constexpr int64_t kCount = 1'000'000;
+  constexpr int64_t kCount = 400'000;
   Numbers x(kCount);
   std::vector<double> wide(kCount);
   simd_kernel().uniforms(3, x.data(), kCount);

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "core/target.h"
+#include "targets/function_target.h"
 
 namespace crais::testing {
 
@@ -73,6 +75,14 @@ class LogGamma : public Target {
  private:
   at::Tensor shape_;
 };
+
+/// Replicates of a density that is given as a function.
+inline FunctionTarget replicated(int64_t dim,
+                                 const std::function<at::Tensor(const at::Tensor&)>& density,
+                                 int64_t problems = 1) {
+  return FunctionTarget({problems, dim, at::kDouble, /*replicated=*/true},
+                        [density](const at::Tensor& z, const at::Tensor&) { return density(z); });
+}
 
 /// Another target, counting what is asked of it.
 class Counting : public Target {

@@ -18,9 +18,10 @@ struct ZipEntry {
   std::optional<uint32_t> claimed_size = {};  // instead of the true one
 };
 
-inline std::string deflated(const std::string& bytes) {
+/// In zlib's format of these window bits; as zip archives have it.
+inline std::string deflated(const std::string& bytes, int window_bits = -MAX_WBITS) {
   z_stream stream{};
-  deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+  deflateInit2(&stream, 9, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
   std::string result(deflateBound(&stream, bytes.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());

@@ -64,44 +64,14 @@ INSTANTIATE_TEST_SUITE_P(Every, NetworkPosteriors, ::testing::ValuesIn(cases()),
                                                         instance.param.likelihood.substr(0, 4));
                          });
 
+/// tests/models/vae_test.cpp has what networks and likelihoods compute.
 TEST_P(NetworkPosteriors, ValueIsTheDefinition) {
   const DecoderPosterior target(vae_, images_);
-  const at::Tensor found = target.evaluate(z_).log_density;
-  EXPECT_LT(max_abs_diff(found, target.log_density(z_)), 1e-12);
-  for (int64_t p = 0; p < 3; ++p) {
-    // Number by number.
-    std::vector<double> h;
-    double expected = 0;
-    for (int64_t d = 0; d < 5; ++d) {
-      h.push_back(z_[p][2][d].item<double>());
-      expected += -0.5 * h.back() * h.back() - 0.5 * std::log(2 * M_PI);
-    }
-    for (size_t layer = 0; layer < vae_.decoder.layers.size(); ++layer) {
-      const at::Tensor &weight = vae_.decoder.layers[layer].weight,
-                       &bias = vae_.decoder.layers[layer].bias;
-      std::vector<double> out;
-      for (int64_t i = 0; i < weight.size(0); ++i) {
-        double sum = bias[i].item<double>();
-        for (int64_t j = 0; j < weight.size(1); ++j)
-          sum += weight[i][j].item<double>() * h[size_t(j)];
-        const bool last = layer + 1 == vae_.decoder.layers.size();
-        out.push_back(last ? sum : testing::activated(GetParam().activation, sum));
-      }
-      h = out;
-    }
-    for (int64_t i = 0; i < 12; ++i) {
-      const double x = images_[p][i].item<double>(), output = h[size_t(i)];
-      if (GetParam().likelihood == "bernoulli") {
-        const double probability = 1 / (1 + std::exp(-output));
-        expected += std::log(x == 1 ? probability : 1 - probability);
-      } else if (GetParam().likelihood == "continuous-bernoulli") {
-        expected += x * output - std::log(std::expm1(output) / output);
-      } else {
-        expected += -0.5 * std::pow((x - output) / 0.3, 2) - std::log(0.3 * std::sqrt(2 * M_PI));
-      }
-    }
-    EXPECT_NEAR(found[p][2].item<double>(), expected, 1e-10);
-  }
+  const at::Tensor output = vae_.decoder.forward(z_.flatten(0, 1)).view({3, 6, 12});
+  const at::Tensor expected = vae_.architecture.likelihood.log_prob(images_.unsqueeze(1), output) -
+                              (0.5 * z_.square() + 0.5 * std::log(2 * M_PI)).sum(-1);
+  EXPECT_LT(max_abs_diff(target.evaluate(z_).log_density, expected), 1e-10);
+  EXPECT_LT(max_abs_diff(target.log_density(z_), expected), 1e-10);
 }
 
 TEST_P(NetworkPosteriors, GradientIsAutograds) {
@@ -269,29 +239,25 @@ TEST(DecoderPosterior, SelectsProblemsWithTheirLatents) {
   EXPECT_THROW(DecoderPosterior(vae, images, latents.slice(0, 0, 3)), Error);
 }
 
-TEST(Simulate, BernoulliPixelsHaveTheirProbabilities) {
-  const Vae vae = make_case({"tanh", "bernoulli"});
-  at::Generator rng = make_generator(5);
-  const auto [images, latents] = simulate(vae, 20000, rng);
-  EXPECT_TRUE(((images == 0) | (images == 1)).all().item<bool>());
-  const at::Tensor residual = images - at::sigmoid(vae.decoder.forward(latents));
+TEST(Simulate, PixelsHaveTheirProbabilitiesAndTheirNoise) {
   const at::Tensor none = at::zeros({}, at::kDouble);
-  EXPECT_LT(testing::z_scores(residual, none).abs().max().item<double>(), 5);
-  EXPECT_LT(testing::z_scores(latents, none).abs().max().item<double>(), 5);
-  EXPECT_LT(testing::z_scores(latents.square(), none + 1).abs().max().item<double>(), 5);
-  // Each image goes with its own latent.
-  const at::Tensor dependence = residual.unsqueeze(2) * latents.unsqueeze(1);
-  EXPECT_LT(testing::z_scores(dependence, none).abs().max().item<double>(), 5);
-}
-
-TEST(Simulate, GaussianPixelsHaveTheirNoise) {
-  const Vae vae = make_case({"tanh", "gaussian:0.3"});
-  at::Generator rng = make_generator(6);
-  const auto [images, latents] = simulate(vae, 20000, rng);
-  const at::Tensor residual = (images - vae.decoder.forward(latents)) / 0.3;
-  const at::Tensor none = at::zeros({}, at::kDouble);
-  EXPECT_LT(testing::z_scores(residual, none).abs().max().item<double>(), 5);
-  EXPECT_LT(testing::z_scores(residual.square(), none + 1).abs().max().item<double>(), 5);
+  const auto expect = [&](const at::Tensor& x, double mean) {
+    EXPECT_LT(testing::z_scores(x, none + mean).abs().max().item<double>(), 5);
+  };
+  for (const char* likelihood : {"bernoulli", "gaussian:0.3"}) {
+    SCOPED_TRACE(likelihood);
+    const Vae vae = make_case({"tanh", likelihood});
+    at::Generator rng = make_generator(5);
+    const auto [images, latents] = simulate(vae, 20000, rng);
+    const at::Tensor output = vae.decoder.forward(latents), p = at::sigmoid(output);
+    const at::Tensor residual =
+        likelihood[0] == 'b' ? (images - p) / (p * (1 - p)).sqrt() : (images - output) / 0.3;
+    expect(residual, 0);
+    expect(residual.square(), 1);
+    expect(latents, 0);
+    expect(latents.square(), 1);
+    expect(residual.unsqueeze(2) * latents.unsqueeze(1), 0);  // each image with its own latent
+  }
 }
 
 }  // namespace

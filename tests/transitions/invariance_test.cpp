@@ -7,9 +7,7 @@
 #include <cmath>
 
 #include "core/rng.h"
-#include "support/grid_density.h"
-#include "support/reference_hmc.h"
-#include "support/reference_langevin.h"
+#include "support/reference_kernels.h"
 #include "support/spoiled_forces.h"
 #include "support/targets.h"
 
@@ -18,7 +16,6 @@ namespace {
 
 using testing::DiagonalGaussian;
 using testing::Fault;
-using testing::GridDensity;
 using testing::LangevinFault;
 using testing::LogGamma;
 using testing::ReferenceHmc;
@@ -85,20 +82,20 @@ Setting skewed() {
           }};
 }
 
-/// A path of order 1/2 on a line, drawn by inversion.
+/// A path of order 1/2 on a line, drawn by inversion on a grid of cells.
 Setting half_order() {
   auto target = std::make_unique<LogGamma>(kProblems, std::vector<double>{2.0});
   const auto path = PathRegistry::instance().make("path", "power:0.5");
-  const at::Tensor beta = at::full({1}, 0.5, at::kDouble);
-  const auto grid = std::make_shared<GridDensity>(
-      [&](const at::Tensor& z) {
-        return path->at(beta, -0.5 * z.square() - 0.5 * std::log(2 * M_PI), 2.0 * z - z.exp())
-            .log_density;
-      },
-      -25, 9);
+  const at::Tensor beta = at::full({1}, 0.5, at::kDouble),
+                   z = at::linspace(-25, 9, 200001, at::kDouble);
+  const at::Tensor log_density =
+      path->at(beta, -0.5 * z.square() - 0.5 * std::log(2 * M_PI), 2.0 * z - z.exp()).log_density;
+  const at::Tensor cdf = log_density.softmax(0).cumsum(0);
   return {"power:0.5", 0.5, std::move(target), AffineMap::identity(kProblems, 1, at::kDouble),
-          [grid](at::Generator& rng) {
-            return grid->sample({kProblems, kParticles, 1}, rng);
+          [=](at::Generator& rng) {
+            const at::Tensor u = at::rand({kProblems, kParticles, 1}, rng, at::kDouble);
+            const at::Tensor cell = at::searchsorted(cdf, u).clamp_max(z.size(0) - 1);
+            return z.index({cell}) + (z[1] - z[0]) * (at::rand(u.sizes(), rng, at::kDouble) - 0.5);
           }};
 }
 
