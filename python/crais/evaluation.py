@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -236,6 +237,11 @@ def certify(
     the evaluations of `evaluate`.
     """
     native.check_names("eval-loglik", options, certify, evaluate)
+    if not isinstance(num_images, numbers.Integral):
+        raise UsageError(
+            "num_images is a number: a certificate is for images that the model draws; "
+            "evaluate(model, images) takes yours, and its control says what the run misses"
+        )
     options.setdefault("method", "bidirectional")
     return evaluate(model, simulate=num_images, progress=progress, **options)
 

@@ -276,6 +276,11 @@ def test_a_linear_gaussian_model_has_its_known_log_likelihood(is_conditional):
     np.testing.assert_allclose(found.log_likelihood, linear_gaussian(weight).log_prob(x - y), atol=1e-3)
 
 
+def test_certificates_are_for_images_that_the_model_draws():
+    with pytest.raises(crais.UsageError, match="num_images is a number.*evaluate.model, images"):
+        crais.certify(torch.nn.Identity(), torch.rand(3, 4))
+
+
 def test_certify_bounds_a_known_log_likelihood():
     torch.manual_seed(3)
     weight = torch.randn(5, 2)
