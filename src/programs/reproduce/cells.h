@@ -57,7 +57,7 @@ struct VariantResult {
   /// - of each problem: ChunkRun::columns, and `flags`;
   /// - one number: evaluations of a problem (`base`, `tuning`, `estimating`), `transitions` of a
   ///   plan, `training_seconds` on one thread;
-  /// - the first plan: `betas`, and the pilot's estimates of the `divergence` (none without a pilot);
+  /// - the first plan: `betas`, and the pilot's estimates of the `divergence`, if there was one;
   /// - what add_cloud adds (subject.cpp).
   std::map<std::string, std::vector<at::Tensor>> values;
   std::string failed;       // the reason of a failure; else ""

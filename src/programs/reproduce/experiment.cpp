@@ -322,7 +322,7 @@ std::shared_ptr<const Subject> Runner::subject_of(const json& values) {
   return subject;
 }
 
-/// Adds the values of a plan [M + 1] at each fiftieth of its transitions, with the texts of its row.
+/// Adds the values of a plan [M + 1] at each fiftieth of its transitions, with its row's texts.
 void Runner::add_plan(const at::Tensor& plan, const std::vector<Cell>& shown) {
   constexpr int kParts = 50;
   const std::vector<double> all = to_column(plan);
