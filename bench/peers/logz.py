@@ -9,6 +9,7 @@ has means over seeds, and the root mean square error. Needs, beside crais: pip i
 nautilus-sampler ultranest pocomc blackjax jax scipy.
 """
 
+import importlib
 import json
 import math
 import resource
@@ -16,228 +17,166 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass
-from types import SimpleNamespace
-from typing import Any
+from functools import partial
+
+import numpy as np
+import torch
+from torch.special import ndtr, ndtri
+
+from crais import yardstick
 
 MOST_SECONDS = 300
 
-# --- Problems: log L(theta) of rows, theta = T(e), e ~ N(0, I). `xp` is numpy, torch or jax.numpy with
-# `ndtr` beside it, so that all peers integrate one density.
-Function = Callable[[Any, Any], Any]  # (rows [B, D], xp) -> [B, ...]
+# --- Problems: log L, e [B, dim] float64 -> [B], nats; the prior of e is N(0, I).
 
 
-@dataclass(frozen=True)
-class Problem:
-    dim: int
-    log_z: float  # exact, or to the digits given
-    transform: Function  # e -> theta
-    log_likelihood: Function  # theta -> nats
+def of_yardstick(name):
+    """All but its prior."""
+    density, log_normal = yardstick.get(name), lambda e: -0.5 * (e**2 + math.log(2 * math.pi)).sum(1)
+    return density.dim, density.log_z, lambda e: density.log_density(e) - log_normal(e)
 
 
-def uniform(low: float, high: float) -> Function:
-    return lambda e, xp: low + (high - low) * xp.ndtr(e)
+def schools(e):
+    """Eight schools whose half Cauchy has its factor 2, which Stan's `~` leaves out."""
+    y, sd = torch.tensor([[28.0, 8, -3, 7, -1, 1, 18, 12], [15, 10, 16, 11, 9, 11, 10, 18]]).double()
+    theta = 5 * e[:, :1] + 5 * torch.tan(0.5 * math.pi * ndtr(e[:, 1:2])) * e[:, 2:]
+    return (-0.5 * ((y - theta) / sd) ** 2 - sd.log() - 0.5 * math.log(2 * math.pi)).sum(1)
 
 
-def shells(dim: int, log_z: float) -> Problem:
-    def log_likelihood(theta: Any, xp: Any) -> Any:
-        rest = (theta[:, 1:] ** 2).sum(1)
-        radii = [((theta[:, 0] - c) ** 2 + rest) ** 0.5 for c in (-3.5, 3.5)]
-        near, far = (-50 * (r - 2) ** 2 for r in radii)
-        return xp.logaddexp(near, far) - math.log(0.1) - 0.5 * math.log(2 * math.pi)
-
-    return Problem(dim, log_z, uniform(-6, 6), log_likelihood)
-
-
-def eggbox(theta: Any, xp: Any) -> Any:
-    return (2 + xp.cos(theta[:, 0] / 2) * xp.cos(theta[:, 1] / 2)) ** 5
-
-
-def bananas(theta: Any, xp: Any) -> Any:
-    x, y = theta[:, 0::2], theta[:, 1::2]
-    return -(10 * (x**2 - y) ** 2 + (x - 1) ** 2).sum(1)
-
-
-# Eight schools: mu ~ N(0, 5), tau ~ half Cauchy(0, 5), theta ~ N(mu, tau).
-EFFECTS = (28, 8, -3, 7, -1, 1, 18, 12)
-ERRORS = (15, 10, 16, 11, 9, 11, 10, 18)
-
-
-def schools_prior(e: Any, xp: Any) -> Any:
-    mu, tau = 5 * e[:, :1], 5 * xp.tan(0.5 * math.pi * xp.ndtr(e[:, 1:2]))
-    return mu + tau * e[:, 2:]
-
-
-def schools(theta: Any, xp: Any) -> Any:
-    terms = [
-        -0.5 * ((y - theta[:, i]) / s) ** 2 - math.log(s) - 0.5 * math.log(2 * math.pi)
-        for i, (y, s) in enumerate(zip(EFFECTS, ERRORS))
-    ]
-    return sum(terms)
-
-
-PROBLEMS = {
-    "shells-2": shells(2, -1.7456),
-    "shells-5": shells(5, -5.6736),
-    "shells-10": shells(10, -14.5905),
-    "eggbox": Problem(2, 235.85594, uniform(0, 10 * math.pi), eggbox),
-    "bananas-10": Problem(10, -29.995788, uniform(-10, 10), bananas),
-    # The half Cauchy has its factor 2 here, which Stan's `~` leaves out.
-    "schools": Problem(10, -32.0044946 + math.log(2), schools_prior, schools),
+PROBLEMS = {  # dim, log Z, log L
+    "shells-2": of_yardstick("shells"),
+    "shells-5": of_yardstick("shells-5"),
+    "shells-10": of_yardstick("shells-10"),
+    "eggbox": of_yardstick("eggbox"),
+    "bananas-10": of_yardstick("rosenbrock-box"),
+    "schools": (10, yardstick.get("eight-schools").log_z + math.log(2), schools),
 }
 
-# --- Peers
-Answer = tuple[float, float | None, float]  # log Z, the error that the peer claims, evaluations
 
+class Problem:
+    """log L for NumPy, of rows of e or of the unit cube; counts rows."""
 
-class Counted:
-    """log L of rows in the unit cube or of theta, for NumPy; counts rows."""
+    def __init__(self, name):
+        self.dim, self.log_z, self.log_likelihood = PROBLEMS[name]
+        self.evaluations = 0
 
-    def __init__(self, problem: Problem) -> None:
-        import numpy as np
-        from scipy.special import ndtr, ndtri
-
-        self.xp = SimpleNamespace(**{n: getattr(np, n) for n in ("cos", "tan", "logaddexp")}, ndtr=ndtr)
-        self.np, self.ndtri, self.problem, self.evaluations = np, ndtri, problem, 0
-
-    def of_cube(self, u: Any) -> Any:
-        u = self.np.clip(self.np.atleast_2d(u), 1e-15, 1 - 1e-15)
-        return self.of_normal(self.ndtri(u))
-
-    def of_normal(self, e: Any) -> Any:
-        e = self.np.atleast_2d(e)
+    def of_normal(self, e):
+        e = torch.atleast_2d(torch.as_tensor(e))
         self.evaluations += len(e)
-        return self.problem.log_likelihood(self.problem.transform(e, self.xp), self.xp)
+        return self.log_likelihood(e).numpy()
+
+    def of_cube(self, u):
+        return self.of_normal(ndtri(torch.as_tensor(u).clamp(1e-15, 1 - 1e-15)))
 
 
-def dynesty(problem: Problem, seed: int) -> Answer:
-    import dynesty as package
-    import numpy as np
+# --- Peers: (the package, a problem, seed) -> log Z and the error that the peer claims
 
-    counted = Counted(problem)
-    sampler = package.NestedSampler(
-        lambda u: float(counted.of_cube(u)[0]), lambda u: u, problem.dim, rstate=np.random.default_rng(seed)
-    )
+
+def same(u):
+    return u
+
+
+def dynesty(package, p, seed):
+    rng = np.random.default_rng(seed)
+    sampler = package.NestedSampler(lambda u: float(p.of_cube(u)[0]), same, p.dim, rstate=rng)
     sampler.run_nested(print_progress=False)
-    found = sampler.results
-    return float(found.logz[-1]), float(found.logzerr[-1]), counted.evaluations
+    return sampler.results.logz[-1], sampler.results.logzerr[-1]
 
 
-def nautilus(problem: Problem, seed: int) -> Answer:
-    import nautilus as package
-
-    counted = Counted(problem)
-    sampler = package.Sampler(
-        lambda u: u, counted.of_cube, n_dim=problem.dim, vectorized=True, pass_dict=False, seed=seed
-    )
+def nautilus(package, p, seed):
+    sampler = package.Sampler(same, p.of_cube, n_dim=p.dim, vectorized=True, pass_dict=False, seed=seed)
     sampler.run(verbose=False)
-    return float(sampler.log_z), float(sampler.n_eff) ** -0.5, counted.evaluations
+    return sampler.log_z, sampler.n_eff**-0.5
 
 
-def ultranest(problem: Problem, seed: int) -> Answer:
-    import numpy as np
-    import ultranest as package
-
+def ultranest(package, p, seed):
     np.random.seed(seed)
-    counted = Counted(problem)
-    names = [f"x{i}" for i in range(problem.dim)]
-    sampler = package.ReactiveNestedSampler(names, counted.of_cube, lambda u: u, vectorized=True)
+    names = [f"x{i}" for i in range(p.dim)]
+    sampler = package.ReactiveNestedSampler(names, p.of_cube, same, vectorized=True)
     found = sampler.run(viz_callback=False, show_status=False)
-    return found["logz"], found["logzerr"], counted.evaluations
+    return found["logz"], found["logzerr"]
 
 
-def pocomc(problem: Problem, seed: int) -> Answer:
-    import pocomc as package
+def pocomc(package, p, seed):
     from scipy.stats import norm
 
-    counted = Counted(problem)
-    sampler = package.Sampler(
-        package.Prior([norm(0, 1)] * problem.dim), counted.of_normal, vectorize=True, random_state=seed
-    )
+    prior = package.Prior([norm(0, 1)] * p.dim)
+    sampler = package.Sampler(prior, p.of_normal, vectorize=True, random_state=seed)
     sampler.run(progress=False)
-    log_z, error = sampler.evidence()
-    return float(log_z), float(error), counted.evaluations
+    return sampler.evidence()
 
 
-def blackjax(problem: Problem, seed: int) -> Answer:
+def blackjax(package, p, seed):
     """Adaptive tempered SMC with HMC. It claims no error."""
-    import blackjax as package
-    import blackjax.smc.resampling as resampling
     import jax
-    import jax.numpy as jnp
-    from jax.scipy.special import ndtr
+    from blackjax.smc import resampling
 
     jax.config.update("jax_enable_x64", True)
-    xp = SimpleNamespace(cos=jnp.cos, tan=jnp.tan, logaddexp=jnp.logaddexp, ndtr=ndtr)
     particles, moves, leapfrog = 1000, 10, 10
 
-    def log_likelihood(e: Any) -> Any:
-        return problem.log_likelihood(problem.transform(e[None], xp), xp)[0]
+    def on_host(e):
+        rows = torch.tensor(np.asarray(e)).reshape(-1, p.dim).requires_grad_()
+        value = p.log_likelihood(rows)
+        gradient = torch.autograd.grad(value.sum(), rows)[0]
+        return value.detach().numpy().reshape(e.shape[:-1]), gradient.numpy().reshape(e.shape)
 
+    def with_gradient(e):
+        shapes = jax.ShapeDtypeStruct((), e.dtype), jax.ShapeDtypeStruct(e.shape, e.dtype)
+        return jax.pure_callback(on_host, shapes, e, vmap_method="broadcast_all")
+
+    log_likelihood = jax.custom_vjp(lambda e: with_gradient(e)[0])
+    log_likelihood.defvjp(with_gradient, lambda gradient, scale: (scale * gradient,))
+    settings = {"step_size": 0.1, "inverse_mass_matrix": jax.numpy.eye(p.dim), "num_integration_steps": leapfrog}
     smc = package.adaptive_tempered_smc(
-        lambda e: -0.5 * (e**2).sum(),
-        log_likelihood,
-        package.hmc.build_kernel(),
-        package.hmc.init,
-        package.smc.extend_params(
-            {"step_size": 0.1, "inverse_mass_matrix": jnp.eye(problem.dim), "num_integration_steps": leapfrog}
-        ),
-        resampling.systematic,
-        0.5,
-        num_mcmc_steps=moves,
-    )
+        lambda e: -0.5 * (e**2).sum(), log_likelihood, package.hmc.build_kernel(), package.hmc.init,
+        package.smc.extend_params(settings), resampling.systematic, 0.5, num_mcmc_steps=moves)
     key, start = jax.random.split(jax.random.PRNGKey(seed))
-    state = smc.init(jax.random.normal(start, (particles, problem.dim)))
-    step, log_z, rounds = jax.jit(smc.step), 0.0, 0
+    state = smc.init(jax.random.normal(start, (particles, p.dim)))
+    step, log_z, p.evaluations = jax.jit(smc.step), 0.0, particles
     while float(state.tempering_param) < 1:
         key, one = jax.random.split(key)
         state, info = step(one, state)
-        log_z, rounds = log_z + float(info.log_likelihood_increment), rounds + 1
-    return log_z, None, particles * (1 + rounds * moves * leapfrog)
+        log_z += float(info.log_likelihood_increment)
+        p.evaluations += particles * moves * leapfrog
+    return log_z, None
 
 
-def crais(problem: Problem, seed: int) -> Answer:
+def crais(package, p, seed):
     """The mean of the default's ten replicates, whose evaluations all count."""
-    import torch
-
-    import crais as package
-
-    xp = SimpleNamespace(cos=torch.cos, tan=torch.tan, logaddexp=torch.logaddexp, ndtr=torch.special.ndtr)
-
-    def log_likelihood(e: torch.Tensor) -> torch.Tensor:
-        return problem.log_likelihood(problem.transform(e, xp), xp)
-
     prior = torch.distributions.Normal(torch.tensor(0.0, dtype=torch.float64), 1.0)
-    found = package.log_normalizer(log_likelihood, prior=prior, dim=problem.dim, seed=seed, progress=False)
-    spent = found.methods[0]["evaluations_per_problem"]["total"]
-    return found.log_z, found.mc_se, spent * len(found)
+    found = package.log_normalizer(p.log_likelihood, prior=prior, dim=p.dim, seed=seed, progress=False)
+    p.evaluations = found.methods[0]["evaluations_per_problem"]["total"] * len(found)
+    return found.log_z, found.mc_se
 
+
+PEERS = {each.__name__: each for each in (dynesty, nautilus, ultranest, pocomc, blackjax, crais)}
 
 # --- Runs
 
 
-def run(peer: str, name: str, seed: int) -> None:
+def run(peer, name, seed):
     line = {"peer": peer, "problem": name, "seed": seed}
 
-    def give_up(*_: Any) -> None:
+    def give_up(*_):
         print(json.dumps(line | {"error": None, "seconds": MOST_SECONDS}), flush=True)
         sys.exit()
 
     signal.signal(signal.SIGXCPU, give_up)
     resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS + 60))
-    value, claimed, evaluations = globals()[peer](PROBLEMS[name], seed)
-    line |= {"value": value, "error": value - PROBLEMS[name].log_z, "claimed": claimed}
-    print(json.dumps(line | {"evaluations": evaluations, "seconds": time.process_time()}))
+    problem = Problem(name)
+    value, claimed = PEERS[peer](importlib.import_module(peer), problem, seed)
+    line |= {"value": float(value), "error": float(value) - problem.log_z}
+    line |= {"claimed": None if claimed is None else float(claimed), "evaluations": problem.evaluations}
+    print(json.dumps(line | {"seconds": time.process_time()}))
 
 
-def mean(each: list[dict[str, Any]], key: str, digits: int) -> str:
+def mean(each, key, digits):
     known = [one[key] for one in each if one[key] is not None]
     return f"{sum(known) / len(known):,.{digits}f}" if known else "-"
 
 
-def table(file: str) -> None:
-    runs: dict[tuple[str, str], dict[int, dict[str, Any]]] = defaultdict(dict)
+def table(file):
+    runs = defaultdict(dict)
     for line in open(file):
         one = json.loads(line)
         runs[one["problem"], one["peer"]][one["seed"]] = one  # the last of each seed
@@ -251,11 +190,9 @@ def table(file: str) -> None:
         truth = each[0]["value"] - each[0]["error"]
         error = math.sqrt(sum(one["error"] ** 2 for one in each) / len(each))
         cost = error**2 * sum(one["evaluations"] for one in each) / len(each)
-        print(
-            f"| {problem} | {truth:.4f} | {peer} | {len(each)} | {mean(each, 'value', 4)} "
-            f"| {mean(each, 'claimed', 4)} | {error:.4f} | {mean(each, 'evaluations', 0)} | {cost:,.1f} "
-            f"| {mean(each, 'seconds', 1)} |"
-        )
+        print(f"| {problem} | {truth:.4f} | {peer} | {len(each)} | {mean(each, 'value', 4)} "
+              f"| {mean(each, 'claimed', 4)} | {error:.4f} | {mean(each, 'evaluations', 0)} | {cost:,.1f} "
+              f"| {mean(each, 'seconds', 1)} |")
 
 
 if __name__ == "__main__":
