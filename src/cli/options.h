@@ -68,9 +68,9 @@ Option valued(std::string name, std::string value_name, std::vector<std::string>
               std::string help) {
   return {std::move(name), std::move(value_name), std::move(fallback), std::move(help), kKind};
 }
-inline constexpr auto integer = valued<Option::Kind::kInteger>;
-inline constexpr auto number = valued<Option::Kind::kNumber>;
-inline constexpr auto text = valued<Option::Kind::kText>;
+inline constexpr auto integer = valued<Option::Kind::kInteger>;  // NOLINT: named as functions are
+inline constexpr auto number = valued<Option::Kind::kNumber>;    // NOLINT
+inline constexpr auto text = valued<Option::Kind::kText>;        // NOLINT
 
 // Flags that are the same in every program.
 Option device();                       // --device auto|cpu|cuda[:N], parsed by parse_device

@@ -88,7 +88,7 @@ struct Enrol {
 
 /// The factory of a class without parameters.
 template <typename T>
-inline constexpr auto factory_of =
+inline constexpr auto factory_of =  // NOLINT(readability-identifier-naming): it stands for a call
     [](Spec&, const auto&... args) { return std::make_unique<T>(args...); };
 
 }  // namespace crais

@@ -423,9 +423,9 @@ Experiment::Experiment(const std::string& name) : name_(name) {
     content_ = read_json(name);
     name_ = std::filesystem::path(name).stem().string();
   } else if (embedded.count(stem) == 0) {
-    std::vector<std::string> names;
-    for (const auto& [other, content] : embedded) names.push_back(other);
-    throw argument_error("unknown experiment '" + name + "'; choose from " + join(names));
+    std::string names;
+    for (const auto& [other, content] : embedded) names += (names.empty() ? "" : ", ") + other;
+    throw argument_error("unknown experiment '", name, "'; choose from ", names);
   } else {
     content_ = parse_json(embedded.at(stem), where = stem + ".json");
   }
