@@ -11,6 +11,7 @@
 #include "data/images.h"
 #include "io/csv.h"
 #include "util/error.h"
+#include "util/format.h"
 
 namespace crais {
 namespace {
@@ -52,12 +53,6 @@ at::Tensor standardised(const CsvTable& table, size_t column, const std::string&
                      " is the same in every line; a feature that never changes cannot be "
                      "standardised, leave it out");
   return (x - x.mean(0)) / x.std(0, /*unbiased=*/false);
-}
-
-std::string trimmed(const std::string& text) {
-  const size_t first = text.find_first_not_of(" \t");
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(" \t") + 1 - first);
 }
 
 at::Tensor signs(const CsvTable& table, const std::string& source) {

@@ -79,6 +79,12 @@ std::string with_commas(int64_t number) {
   return text;
 }
 
+std::string trimmed(const std::string& text) {
+  const size_t first = text.find_first_not_of(" \t");
+  return first == std::string::npos ? ""
+                                    : text.substr(first, text.find_last_not_of(" \t") + 1 - first);
+}
+
 std::string printable(const std::string& text) {
   std::string out;
   for (const char c : text) {

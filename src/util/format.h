@@ -28,6 +28,9 @@ std::string duration(double seconds);
 /// A number with thousands separated: "1,024".
 std::string with_commas(int64_t number);
 
+/// The text without spaces and tabs at its ends.
+std::string trimmed(const std::string& text);
+
 /// The text on one line, with control characters escaped ("\\n", "\\x1b") so that it cannot change
 /// a terminal.
 std::string printable(const std::string& text);

@@ -16,12 +16,6 @@
 namespace crais {
 namespace {
 
-std::string trimmed(const std::string& words) {
-  const size_t begin = words.find_first_not_of(' ');
-  return begin == std::string::npos ? ""
-                                    : words.substr(begin, words.find_last_not_of(' ') + 1 - begin);
-}
-
 std::string markdown_row(const std::vector<std::string>& cells) {
   std::string line = "|";
   for (const std::string& cell : cells)
