@@ -236,7 +236,7 @@ def spec_texts():
         seed("specs", name.replace("/", "-"), name)
     texts = ["laplace:1.1,rounds=20", "constant-rate:32,max-step=0.1", "f:alpha:0.5", "power:0.5", "iwae:500",
              "ghmc:0.8", "normal:3", "mixture:2", "logistic-regression:pima,variance=5", "gaussian:0.5",
-             "cess:0.9", "cosine:1e-5", "static:7", "threshold:127", "best:laplace", "pilot:encoder"]
+             "cess:0.9", "cosine:1e-5", "static:7", "threshold:127", "modes:laplace", "pilot:encoder"]
     for i, text in enumerate(texts):
         seed("specs", f"parameters-{i:02}", text)
     dictionary("specs", [f"{key}=" for key in keys] + [f"{name}:" for name in names] + [":", ",", "1e308", "-1", "nan"])

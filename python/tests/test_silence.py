@@ -40,13 +40,12 @@ def test_starts_lead_to_a_spike_that_no_search_finds():
         crais.log_normalizer(spike, dim=10, base="laplace", starts=[[3.0] * 10], progress=False)
 
 
-@pytest.mark.parametrize("base", ["laplace", "best"])
-def test_a_base_that_misses_a_mode_is_flagged(base):
-    z = crais.log_normalizer(DOUBLE_WELL, dim=1, base=base, progress=False)
+def test_a_base_that_misses_a_mode_is_flagged():
+    z = crais.log_normalizer(DOUBLE_WELL, dim=1, base="laplace", progress=False)
     assert z.flagged and "second opinion" in z.reasons[0]
     assert ">=9.2" in repr(z) and "Flagged as a whole" in repr(z)
     assert z.summary["second_opinion"]["log_normalizer"] == pytest.approx(9.3745, abs=0.02)
-    silent = crais.log_normalizer(DOUBLE_WELL, dim=1, base=base, witness="none", progress=False)
+    silent = crais.log_normalizer(DOUBLE_WELL, dim=1, base="laplace", witness="none", progress=False)
     assert not silent.flagged
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "core/rng.h"
 
@@ -9,6 +10,13 @@ namespace crais {
 
 int64_t steps_a_round(const Target& target) {
   return std::clamp<int64_t>(target.curvature_cost() / 8, 4, 32);
+}
+
+at::Tensor spread(const at::Tensor& values, int64_t count, const at::Tensor& index,
+                  double otherwise) {
+  std::vector<int64_t> shape = values.sizes().vec();
+  shape[0] = count;
+  return at::full(shape, otherwise, values.options()).index_copy(0, index, values);
 }
 
 at::Tensor most_probable_draw(const Target& target, int64_t draws, at::Generator& rng, Cost& cost) {

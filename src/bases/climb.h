@@ -1,4 +1,9 @@
 // Newton's method on log gamma, for many problems at once: the start of fits by modes.
+//
+// Damped Newton steps d = H^-1 g on log gamma. A curvature costs as much as tens of evaluations, so
+// several steps share one (Shamanskii's method): the more expensive the curvature, the more steps.
+// One evaluation follows each step. A step that does not climb is undone and halved. The last
+// curvature is the precision of the fit.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -98,6 +103,10 @@ class Climb {
   at::Tensor length_;                     // [P,1], of a Newton step
 };
 
+/// `values` [Q,...] as the rows `index` [Q] of `count`; the others are `otherwise`.
+at::Tensor spread(const at::Tensor& values, int64_t count, const at::Tensor& index,
+                  double otherwise);
+
 /// The end of a climb.
 struct Mode {
   at::Tensor z;         // [P,D]
@@ -112,6 +121,13 @@ struct Mode {
       return x.index_select(0, at::zeros({count}, x.options().dtype(at::kLong)));
     };
     return {rows(z), rows(root), rows(root), rows(log_mass), rows(failed)};
+  }
+
+  /// These ends at `index` of `count` climbs, of which the others have failed.
+  Mode among(int64_t count, const at::Tensor& index) const {
+    return {spread(z, count, index, 0), spread(root, count, index, 1),
+            spread(before, count, index, 1), spread(log_mass, count, index, 0),
+            spread(failed, count, index, 1)};
   }
 
   /// Sets the problems at `place` [Q] to the state of `climb`.

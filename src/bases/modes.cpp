@@ -1,8 +1,9 @@
 // A normal at each mode that a search from many starts finds. The normals are the parts of a
 // partition of unity.
 //
-// The search also estimates the modes that no start has reached: if f_1 of n climbs ended where no
-// other climb did, about f_1 / n of further starts would lead to unseen modes.
+// The search goes on in batches of starts until most likely no mode is left, and estimates what no
+// start has reached: if f_1 of n climbs ended where no other climb did, about f_1 / n of further
+// starts would lead to unseen modes.
 #include <algorithm>
 #include <limits>
 #include <optional>
@@ -18,8 +19,7 @@ namespace {
 constexpr double kUnseen = 0.12;  // limit of the share of further starts that lead to unseen modes
 constexpr double kSerious = 6.0;  // nats below the greatest mass; modes further below are light
 constexpr double kUnseenMass = 0.05;
-constexpr int64_t kDearest = 40'000;  // evaluations; no further batch of starts would exceed them
-constexpr int64_t kMostBatches = 16;
+constexpr int64_t kFewStarts = 8;             // of the first batch for an image: most have one mode
 constexpr double kScales[] = {1, 3, 10, 30};  // of starts, for a density without a prior
 
 /// The modes of one problem among its climbs, heaviest first.
@@ -28,12 +28,13 @@ struct Found {
   std::vector<int64_t> light;   // the same for modes that are dropped
   double unseen = 0;            // estimated share of further starts that would lead elsewhere
   double unseen_mass = 0;       // estimated mass elsewhere, relative to that of the modes found
+  double mass_once = 0;         // share of the mass that is at modes seen once
   int64_t ends = 0;             // climbs that arrived at a mode
+  bool is_cut = false;          // modes that are not light were dropped
 
-  /// True if the search has most likely seen every mode that one start in fifty reaches.
-  bool is_enough(int64_t dim) const {
-    const int64_t ends_a_mode = dim > kManyDims ? 4 : 8;
-    return unseen == 0 && ends >= ends_a_mode * static_cast<int64_t>(climbs.size());
+  /// True if the search has most likely seen every mode that matters.
+  bool is_enough(int64_t ends_a_mode) const {
+    return unseen == 0 && !is_cut && ends >= ends_a_mode * static_cast<int64_t>(climbs.size());
   }
 };
 
@@ -55,6 +56,7 @@ void estimate_unseen(Found& found, const std::vector<int64_t>& arrivals,
   }
   const auto ends = static_cast<double>(found.ends);
   found.unseen = once_and_heavy / ends;
+  found.mass_once = mass_once / total;
   if (2 * once >= ends)  // else these are most likely climbs that ended early
     found.unseen_mass = mass_once * (once - 1) / (2 * (twice + 1)) / total;
 }
@@ -131,6 +133,22 @@ struct Fits {
          is_not, false);
   }
 
+  /// Adds fits for the problems at `index`, and failures for all others.
+  void add_at(const at::Tensor& index, const Fits& more) {
+    if (!z.defined()) {
+      *this = more;
+      return;
+    }
+    const auto join_at = [&](at::Tensor& all, const at::Tensor& values, double otherwise) {
+      all = at::cat({all, spread(values, all.size(0), index, otherwise)}, 1);
+    };
+    join_at(z, more.z, 0);
+    join_at(root, more.root, 1);
+    join_at(log_mass, more.log_mass, 0);
+    join_at(failed, more.failed, 1);
+    join_at(is_end, more.is_end, 0);
+  }
+
  private:
   void join(int64_t problems, const at::Tensor& z_more, const at::Tensor& root_more,
             const at::Tensor& mass_more, const at::Tensor& failed_more, bool are_ends) {
@@ -148,61 +166,209 @@ struct Fits {
   }
 };
 
+/// Points [N,D] that cover N(0, I) evenly, a shifted Kronecker sequence.        [Roberts 2018]
+at::Tensor even_points(int64_t count, int64_t dim, at::Generator& rng) {
+  double golden = 1.5;  // the root of x^(D+1) = x + 1
+  for (int i = 0; i < 64; ++i) golden = std::pow(1 + golden, 1.0 / static_cast<double>(dim + 1));
+  const at::TensorOptions wide = at::TensorOptions(rng.device()).dtype(at::kDouble);
+  const at::Tensor step = at::pow(golden, -at::arange(1, dim + 1, wide));
+  const at::Tensor shift = fill_uniform(at::empty({dim}, wide), rng);
+  const at::Tensor u = (shift + at::arange(count, wide).unsqueeze(1) * step).frac();
+  return at::special_ndtri(u.clamp(1e-9, 1 - 1e-9));
+}
+
+/// The starts of a search in few dimensions.
+struct Peaks {
+  at::Tensor z;        // [P,S,D]; NaN where a problem has fewer than S
+  at::Tensor crowded;  // [P] bool: so many that others may hide between the points
+};
+
+int64_t sweep_size(int64_t dim) { return 512 << dim; }
+
+/// The points of a sweep under the prior that are higher than their neighbours and not far below
+/// the highest of all, at most `most`. Cost: added, a density at each point.
+Peaks peaks_of_sweep(const Target& target, int64_t most, at::Generator& rng, Cost& cost) {
+  constexpr double kFar = 25;  // nats
+  constexpr int64_t kAtOnce = 256;
+  const double nothing = -std::numeric_limits<double>::infinity();
+  const int64_t problems = target.num_problems(), dim = target.dim(), count = sweep_size(dim);
+  const at::Tensor u = even_points(count, dim, rng).to(target.options());
+  const at::Tensor near = std::get<1>(at::cdist(u, u).topk(1 + 4 * dim, 1, /*largest=*/false));
+  const at::Tensor z = target.prior_base().to_z(u.expand({problems, count, dim}));
+  std::vector<at::Tensor> parts;
+  for (const at::Tensor& some : z.split(kAtOnce, 1)) {
+    stop_if_interrupted();
+    parts.push_back(target.log_density(some).to(at::kDouble).nan_to_num(nothing));
+  }
+  cost += Cost{problems * count, 0};
+  const at::Tensor height = at::cat(parts, 1);  // [P,N]
+  const at::Tensor around = height.index_select(1, near.flatten()).view({problems, count, -1});
+  const auto [highest, place] = height.max(1, /*keepdim=*/true);
+  const at::Tensor is_peak =
+      ((height == around.amax(2)) & (height > highest - kFar)).scatter(1, place, true);
+  const at::Tensor number = is_peak.sum(1);
+  const int64_t starts = std::min(number.max().item<int64_t>(), most);
+  const at::Tensor order = std::get<1>(height.masked_fill(~is_peak, nothing).topk(starts, 1));
+  const at::Tensor rows = order.unsqueeze(2).expand({problems, starts, dim});
+  return {z.gather(1, rows).masked_fill(~is_peak.gather(1, order).unsqueeze(2), NAN),
+          (number > most) | (number * near.size(1) * 4 > count)};
+}
+
+/// How a search for modes goes on.
+struct Effort {
+  int64_t starts;       // of a batch, but for an image's first
+  int64_t batches;      // at most
+  int64_t ends_a_mode;  // see Found::is_enough
+  double until;         // see climb
+  int64_t most;         // modes that become parts
+  int64_t dearest;      // evaluations; no further batch would exceed them
+};
+
+/// A density is worth a longer search than one image of many.
+Effort effort_for(const Target& target) {
+  const int64_t curvature = target.curvature_cost();
+  if (!target.is_replicated())
+    return {std::clamp<int64_t>(600 / curvature, 4, 48), 8, 4, 0.1, 32,
+            std::numeric_limits<int64_t>::max()};
+  return {std::clamp<int64_t>(1500 / curvature, 4, 128),
+          16,
+          target.dim() > kManyDims ? 4 : 8,
+          1e-3,
+          64,
+          40'000};
+}
+
 class Modes : public BaseRule {
  public:
-  Modes(double widening, int64_t rounds, int64_t starts, int64_t most)
-      : widening_(widening), rounds_(rounds), starts_(starts), most_(most) {}
+  Modes(double widening, int64_t rounds, int64_t starts, int64_t batches)
+      : widening_(widening), rounds_(rounds), starts_(starts), batches_(batches) {}
 
   Base build(const Target& target, at::Generator& rng) const override {
     if (!target.can_select())
       return BaseRegistry::instance().make("base", "laplace")->build(target, rng);
     const AffineMap guess = first_guess(target);
-    const int64_t problems = target.num_problems();
-    const bool is_bare = target.is_replicated();
-    const int64_t starts = starts_in(target);
+    const Effort effort = effort_of(target);
     Cost cost;
     Fits fits;
     std::vector<Found> found;
-    for (int64_t batch = 0; batch < (is_bare ? kMostBatches : 1); ++batch) {
-      const at::Tensor from = start_points(target, guess, starts, batch == 0, rng, cost);
-      if (is_bare && problems == 1 && target.dim() > kManyDims)
-        climb_with_one(target, from.squeeze(0), fits, cost);
-      else
-        climb_all(target, from, fits, cost);
-      found = sorted_out(fits);
-      if (cost.densities / (batch + 1) * (batch + 2) > kDearest ||
-          std::all_of(found.begin(), found.end(),
-                      [&](const Found& f) { return f.is_enough(target.dim()); }))
-        break;
+    const bool is_bare = target.is_replicated();
+    if (sweeps(target)) {
+      const Peaks peaks = peaks_of_sweep(target, 2 * effort.most, rng, cost);
+      climb_all(target, peaks.z, effort.until, fits, cost);
+      found = sorted_out(fits, effort.most);
+      for (size_t p = 0; p < found.size(); ++p) {
+        const bool is_crowded = peaks.crowded[static_cast<int64_t>(p)].item<bool>();
+        found[p].unseen = is_crowded ? 1 : 0;
+        found[p].mass_once = 0;
+      }
+      return assembled(target, fits, found, guess, cost);
+    }
+    at::Tensor open = at::arange(target.num_problems(), target.options().dtype(at::kLong));
+    for (int64_t batch = 0; batch < effort.batches && open.numel() > 0; ++batch) {
+      if (cost.densities / std::max<int64_t>(1, batch) * (batch + 1) > effort.dearest) break;
+      const auto rest = target.select(open);
+      fits.add_at(open, searched(*rest, guess.select(open), effort, batch == 0, rng, cost));
+      found = sorted_out(fits, effort.most);
+      std::vector<int64_t> unfinished;
+      for (size_t p = 0; p < found.size(); ++p)
+        if (!found[p].is_enough(effort.ends_a_mode) && (is_bare || !found[p].is_cut))
+          unfinished.push_back(static_cast<int64_t>(p));
+      open = at::tensor(unfinished, open.options());
     }
     return assembled(target, fits, found, guess, cost);
   }
 
-  /// Cost of one batch that finds one mode.
+  /// Cost of a sweep, or of a search that ends with its first batch of many starts, where there is
+  /// one mode.
   std::optional<double> expected_cost(const Target& target) const override {
-    const int64_t starts = starts_in(target), steps = steps_a_round(target);
-    const int64_t climbs =
-        starts * (1 + std::min(rounds_, kUsualRounds) * (target.curvature_cost() + steps));
-    const int64_t draws = target.is_replicated() ? 0 : (starts - 1) / 2 * kDrawsAStart;
-    return static_cast<double>(draws + climbs + 2 * target.dim() * reach_iterations(target.dim()));
+    const Effort effort = effort_of(target);
+    const int64_t round = target.curvature_cost() + steps_a_round(target),
+                  climb = 1 + std::min(rounds_, kUsualRounds) * round,
+                  reach = 2 * target.dim() * reach_iterations(target.dim());
+    int64_t cost = reach;
+    if (sweeps(target)) {
+      cost += sweep_size(target.dim()) + climb;
+    } else if (target.is_replicated()) {
+      cost += effort.starts * climb;
+    } else {
+      cost += std::min(kFewStarts, effort.starts) * (climb + kDrawsAStart / 2);
+      if (effort.batches > 1)
+        cost += effort.starts * (1 + round + kDrawsAStart / 2) + (effort.starts + 3) / 4 * climb;
+    }
+    return static_cast<double>(cost);
   }
 
  private:
-  void climb_all(const Target& target, const at::Tensor& from, Fits& fits, Cost& cost) const {
-    const int64_t problems = from.size(0);
-    const at::Tensor rows =
-        at::arange(problems, target.options().dtype(at::kLong)).repeat_interleave(from.size(1));
-    const auto many = target.select(rows);
-    fits.add(*many, climb(*many, from.flatten(0, 1), rounds_, kArrived, cost), problems, cost);
+  bool sweeps(const Target& target) const {
+    constexpr int64_t kFewDims = 3;
+    return !target.is_replicated() && target.dim() <= kFewDims && starts_ + batches_ == 0;
+  }
+
+  Effort effort_of(const Target& target) const {
+    Effort effort = effort_for(target);
+    if (starts_ > 0) effort.starts = starts_;
+    if (batches_ > 0) effort.batches = batches_;
+    return effort;
+  }
+
+  /// The fits of a batch of starts. For images, few starts go first, and of later ones the highest
+  /// quarter after a round goes on.
+  Fits searched(const Target& target, const AffineMap& guess, const Effort& effort, bool is_first,
+                at::Generator& rng, Cost& cost) const {
+    const bool is_bare = target.is_replicated();
+    const int64_t starts =
+        is_first && !is_bare ? std::min(kFewStarts, effort.starts) : effort.starts;
+    at::Tensor from = start_points(target, guess, starts, is_first, rng, cost);
+    if (!is_first && !is_bare) from = highest(target, from, cost);
+    Fits fits;
+    if (is_bare && target.num_problems() == 1 && target.dim() > kManyDims)
+      climb_with_one(target, from.squeeze(0), effort.until, fits, cost);
+    else
+      climb_all(target, from, effort.until, fits, cost);
+    return fits;
+  }
+
+  /// Each problem as many times as it has starts.
+  static std::shared_ptr<const Target> for_each_start(const Target& target,
+                                                      const at::Tensor& from) {
+    return target.select(
+        at::arange(from.size(0), from.options().dtype(at::kLong)).repeat_interleave(from.size(1)));
+  }
+
+  void climb_all(const Target& target, const at::Tensor& from, double until, Fits& fits,
+                 Cost& cost) const {
+    const auto many = for_each_start(target, from);
+    const at::Tensor start = from.flatten(0, 1);
+    const at::Tensor rows = at::nonzero(start.isfinite().all(1)).flatten();
+    const Mode ends = climb(*many->select(rows), start.index_select(0, rows), rounds_, until, cost);
+    fits.add(*many, ends.among(start.size(0), rows), from.size(0), cost);
+  }
+
+  /// The quarter [P,S/4,D] of the starts [P,S,D] that is highest for each problem after one round.
+  static at::Tensor highest(const Target& target, const at::Tensor& from, Cost& cost) {
+    const int64_t problems = from.size(0), starts = from.size(1), dim = from.size(2);
+    const auto many = for_each_start(target, from);
+    Climb climb(*many, from.flatten(0, 1));
+    climb.steps(climb.curvature().covariance_root, steps_a_round(target));
+    cost += Cost::with_gradient(problems * starts *
+                                (1 + target.curvature_cost() + steps_a_round(target)));
+    const at::Tensor height = climb.log_density()
+                                  .nan_to_num(-std::numeric_limits<double>::infinity())
+                                  .view({problems, starts});
+    const at::Tensor order = std::get<1>(height.topk((starts + 3) / 4, 1));
+    return climb.z()
+        .view({problems, starts, dim})
+        .gather(1, order.unsqueeze(2).expand({-1, -1, dim}));
   }
 
   /// Climbs from the starts `from` [S,D] of one problem. The first climb takes curvatures of its
   /// own. The others take that of its mode, until they have arrived there. Those that do not arrive
   /// are elsewhere, and go on with curvatures of their own.
-  void climb_with_one(const Target& one, const at::Tensor& from, Fits& fits, Cost& cost) const {
+  void climb_with_one(const Target& one, const at::Tensor& from, double until, Fits& fits,
+                      Cost& cost) const {
     constexpr int64_t kSteps = 48;
     constexpr double kSame = 0.1;  // squared standard deviations
-    const Mode first = climb(one, from.slice(0, 0, 1), rounds_, kArrived, cost);
+    const Mode first = climb(one, from.slice(0, 0, 1), rounds_, until, cost);
     fits.add(one, first, 1, cost);
     at::Tensor rest = from.slice(0, 1);
     if (!first.failed.item<bool>()) {
@@ -213,14 +379,7 @@ class Modes : public BaseRule {
       if (same > 0) fits.add(one, first.repeated(same), 1, cost);
       rest = rest.index_select(0, at::nonzero(~is_same).flatten());
     }
-    if (rest.size(0) > 0) climb_all(one, rest.unsqueeze(0), fits, cost);
-  }
-
-  int64_t starts_in(const Target& target) const {
-    if (starts_ > 0) return starts_;
-    const bool is_bare = target.is_replicated();
-    return std::clamp<int64_t>((is_bare ? 1500 : 300) / target.curvature_cost(), 4,
-                               is_bare ? 128 : 16);
+    if (rest.size(0) > 0) climb_all(one, rest.unsqueeze(0), until, fits, cost);
   }
 
   /// Starts [P,S,D]: draws of the prior, some of them the most probable of many. The first batch
@@ -245,25 +404,26 @@ class Modes : public BaseRule {
     return at::cat({known->to(z.options()).expand({problems, known->size(0), dim}), z}, 1);
   }
 
-  std::vector<Found> sorted_out(const Fits& fits) const {
-    const at::Tensor distance = mutual_distances(fits.z, fits.root).cpu().contiguous();
+  static std::vector<Found> sorted_out(const Fits& fits, int64_t most) {
     const at::Tensor mass = fits.log_mass.cpu().contiguous(), failed = fits.failed.cpu();
     const at::Tensor log_det = log_volume(fits.root).cpu().contiguous();
     const at::Tensor ends = fits.is_end.cpu();
-    const auto far = distance.accessor<double, 3>();
     const auto m = mass.accessor<double, 2>(), det = log_det.accessor<double, 2>();
     const int64_t problems = mass.size(0), count = mass.size(1);
     const double near = farthest_of_one_mode(fits.z.size(2));
     std::vector<Found> all(static_cast<size_t>(problems));
     for (int64_t p = 0; p < problems; ++p) {
+      const at::Tensor distance =
+          mutual_distances(fits.z.slice(0, p, p + 1), fits.root.slice(0, p, p + 1));
+      const at::Tensor apart = distance.squeeze(0).cpu().contiguous();
+      const auto far = apart.accessor<double, 2>();
       std::vector<int64_t> order;
       for (int64_t s = 0; s < count; ++s)
         if (!failed[p][s].item<bool>()) order.push_back(s);
       std::stable_sort(order.begin(), order.end(),
                        [&](int64_t a, int64_t b) { return m[p][a] > m[p][b]; });
       const auto are_one = [&](int64_t a, int64_t b) {
-        return std::max(far[p][a][b], far[p][b][a]) < near &&
-               std::abs(det[p][a] - det[p][b]) < kAlike;
+        return std::max(far[a][b], far[b][a]) < near && std::abs(det[p][a] - det[p][b]) < kAlike;
       };
       Found& found = all[static_cast<size_t>(p)];
       std::vector<int64_t> arrivals;
@@ -283,22 +443,24 @@ class Modes : public BaseRule {
       for (const int64_t s : found.climbs)
         masses.push_back(std::exp(m[p][s] - m[p][found.climbs[0]]));
       estimate_unseen(found, arrivals, masses);
-      keep_heaviest(found, [&](int64_t s) { return m[p][s]; });
+      keep_heaviest(found, most, [&](int64_t s) { return m[p][s]; });
     }
     return all;
   }
 
   /// Drops modes of less than a thousandth of the mass: their neighbours cover them.
   template <typename Mass>
-  void keep_heaviest(Found& found, const Mass& mass) const {
+  static void keep_heaviest(Found& found, int64_t most, const Mass& mass) {
     constexpr double kLeast = 1e-3;
     size_t kept = 0;
     for (const int64_t s : found.climbs) {
-      if (std::exp(mass(s) - mass(found.climbs[0])) < kLeast || kept == static_cast<size_t>(most_))
+      if (std::exp(mass(s) - mass(found.climbs[0])) < kLeast) break;
+      if (static_cast<int64_t>(kept) == most) {
+        found.is_cut = true;
         break;
+      }
       ++kept;
     }
-    if (kept == static_cast<size_t>(most_) && found.climbs.size() > kept) found.unseen = 1;
     found.light.assign(found.climbs.begin() + static_cast<int64_t>(kept), found.climbs.end());
     found.climbs.resize(kept);
   }
@@ -340,7 +502,8 @@ class Modes : public BaseRule {
     std::vector<uint8_t> failed, ambiguous;
     for (size_t i = 0; i < found.size(); ++i) {
       failed.push_back(found[i].climbs.empty());
-      ambiguous.push_back(found[i].unseen > kUnseen ||
+      ambiguous.push_back(found[i].is_cut || found[i].unseen > kUnseen ||
+                          (!target.is_replicated() && found[i].mass_once > kUnseenMass) ||
                           (target.is_replicated() && found[i].unseen_mass > kUnseenMass));
       if (!found[i].climbs.empty()) continue;
       const auto p = static_cast<int64_t>(i);
@@ -377,22 +540,21 @@ class Modes : public BaseRule {
   /// would take half of all chains.
   static double far_reach(int64_t dim) { return dim > kManyDims ? 4 : 2; }
 
-  static constexpr double kArrived = 1e-3;  // square of the last Newton step, standard deviations
-
   double widening_;
-  int64_t rounds_, starts_, most_;
+  int64_t rounds_, starts_, batches_;  // 0: as the effort for the target says
 };
 
 const Enrol<BaseRegistry> kEnrolModesBase(
     "modes[:W]",
     "a Laplace fit, its standard deviations times W, at each mode that a search finds; chains "
-    "start from every one, and their estimates add up (rounds=12 of Newton's method, starts=N: 4 "
-    "to 128, by what they cost; most=N modes of a problem: 64)",
+    "start from every one, and their estimates add up (rounds=12 of Newton's method, starts=N of "
+    "a batch: 4 to 128, by what they cost; batches=N: at most 8, or 16 for a density; without "
+    "either, in at most three latents of an image, a sweep of the prior finds the starts)",
     "modes:1.1,starts=4", [](Spec& spec) {
       const double widening = spec.number("widening", 0.1, 10.0, 1.0);
       const int64_t rounds = spec.integer("rounds", 1, 1000, 12);
       const int64_t starts = spec.integer("starts", 1, 1000, 0);
-      return std::make_unique<Modes>(widening, rounds, starts, spec.integer("most", 1, 1000, 64));
+      return std::make_unique<Modes>(widening, rounds, starts, spec.integer("batches", 1, 100, 0));
     });
 
 }  // namespace

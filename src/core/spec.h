@@ -17,7 +17,7 @@ namespace crais {
 /// "power:0.5", "constant-rate:delta=32" and "constant-rate:32,max-step=0.1" are specifications. A
 /// value without a key belongs to the first parameter that the reader asks for. After "file:" the
 /// whole rest is one value. If a value is itself a specification with commas, it stands in
-/// parentheses: "variational:from=(best:1,starts=4)".
+/// parentheses: "variational:from=(modes:1,starts=4)".
 ///
 ///     crais::Spec spec("cess:0.7");
 ///     double ratio = spec.number("ratio", 0.0, 1.0);

@@ -19,47 +19,23 @@ bool clearly_above(const at::Tensor& value, const at::Tensor& other) {
   return apart.mean().item<double>() > interval_width(apart.numel()) * std_error_of_mean(apart);
 }
 
-/// The number of pilots, at most `most`, that may each take `each` evaluations of a budget.
-int64_t affordable_pilots(const EstimateOptions& options, int64_t most, double each,
-                          int64_t num_problems) {
-  if (!options.budget) return most;
-  constexpr double kShare = 0.05;
-  const double allowed = kShare * *options.budget * static_cast<double>(num_problems);
-  return std::min(most, static_cast<int64_t>(allowed / each));
+double expected_cost(const std::string& name, const Target& target) {
+  return BaseRegistry::instance().make("base", name)->expected_cost(target).value_or(0);
 }
 
-/// Searches the pilots for modes. Adds its cost to `cost`.
-Rivals rivals_among(const EstimatorParts& parts, const Target& target, int64_t num_problems,
-                    Cost& cost) {
-  if (!target.can_select()) return Rivals::kUnknown;
-  const auto modes = BaseRegistry::instance().make("base", "modes");
-  const double expected = *modes->expected_cost(target);
-  const int64_t count = affordable_pilots(
-      parts.options, std::min<int64_t>(parts.options.pilot_problems, target.num_problems()),
-      expected, num_problems);
-  if (count == 0) return Rivals::kUnknown;
-  const auto slice = target.slice(0, count);
-  const Target& pilots = *slice;
-  const Base fit = fit_base(parts, *modes, pilots, kSharedStream - 3);
-  cost += fit.cost;
-  const int64_t doubtful = (fit.fell_back | fit.ambiguous).sum().item<int64_t>();
-  if (!fit.partition) return doubtful == 0 ? Rivals::kNone : Rivals::kFew;
-  const int64_t several = (fit.partition->counts() > 1).sum().item<int64_t>();
-  // If climbs do not arrive, each start ends at another place.
-  const bool arrives =
-      static_cast<double>(fit.cost.densities) <= 1.5 * expected * static_cast<double>(count);
-  return 8 * several >= count && 8 * doubtful <= count && arrives ? Rivals::kMany : Rivals::kFew;
-}
-
+/// The number of pilots that try all candidates; under a budget they take a twentieth of it.
 int64_t num_pilots(const EstimatorParts& parts, const Target& target, int64_t num_problems,
                    const std::vector<std::string>& candidates) {
+  constexpr double kShare = 0.05;
   const EstimateOptions& options = parts.options;
   const int64_t pilots = std::min(options.pilot_problems, target.num_problems());
+  if (!options.budget) return pilots;
   double trial = 0;
   for (const std::string& name : candidates)
     trial += static_cast<double>(2 * options.chains * parts.evaluations_per_chain(options.steps)) +
-             BaseRegistry::instance().make("base", name)->expected_cost(target).value_or(0);
-  return affordable_pilots(options, pilots, trial, num_problems);
+             expected_cost(name, target);
+  const double allowed = kShare * *options.budget * static_cast<double>(num_problems);
+  return std::min(pilots, static_cast<int64_t>(allowed / trial));
 }
 
 /// The pilots' results for a candidate.
@@ -90,55 +66,28 @@ Trial try_base(const EstimatorParts& parts, const std::string& name, const Targe
 constexpr double kBaseShare = 0.4;      // of a budget; pilots take a tenth
 constexpr double kRefiningShare = 0.2;  // of an estimate
 
-/// "best:1.1,starts=4" in its parts. A base without a widening has 1.
-struct FitName {
-  std::string rule, widening = "1", options;
+/// A fit by climbs: "laplace" or "modes", and what makes it cheaper.
+struct Fit {
+  std::string rule, options = "";
 
-  explicit FitName(const std::string& name) {
-    const size_t colon = name.find(':'), comma = name.find(',');
-    rule = name.substr(0, colon);
-    if (colon == std::string::npos) return;
-    widening = name.substr(colon + 1, comma - colon - 1);
-    if (comma != std::string::npos) options = name.substr(comma);
+  std::string name(const std::string& widening) const {
+    return options.empty() && widening == "1" ? rule : rule + ":" + widening + options;
   }
-  std::string widened_by(const std::string& factor) const {
-    return options.empty() && factor == "1" ? rule : rule + ":" + factor + options;
+  /// The normals nearest to the target, from this fit.
+  std::string refined(const std::string& widening) const {
+    if (rule == "laplace" && options.empty()) return "variational:" + widening;
+    return "variational:" + widening + ",from=" + (options.empty() ? rule : "(" + name("1") + ")");
   }
-  bool is_fit() const { return rule != "prior" && rule != "encoder"; }
 };
 
-double expected_cost(const std::string& name, const Target& target) {
-  return BaseRegistry::instance().make("base", name)->expected_cost(target).value_or(0);
-}
-
-/// `name`, or the first cheaper base that costs at most `most`; nothing if no search for modes is
-/// that cheap.
-std::optional<std::string> within(const std::string& name, double most, const Target& target) {
-  const FitName fit(name);
-  if (!fit.is_fit()) return name;
-  std::vector<std::string> cheaper = {name};
-  const auto with_starts = [&](const std::vector<std::string>& counts) {
-    for (const std::string& starts : counts)
-      cheaper.push_back(fit.rule + ":" + fit.widening + ",starts=" + starts);
-  };
-  if (fit.rule == "best") with_starts({"24", "12", "4"});
-  if (fit.rule == "modes") {
-    with_starts({"8", "4"});
-  } else {
-    cheaper.push_back("laplace:" + fit.widening);
-    cheaper.push_back("laplace:" + fit.widening + ",rounds=2");
-    cheaper.emplace_back("prior");
-  }
-  for (const std::string& candidate : cheaper)
-    if (expected_cost(candidate, target) <= most) return candidate;
-  return {};
-}
-
-std::string refined(const std::string& name) {
-  const FitName fit(name);
-  const std::string own = fit.widened_by("1");
-  const std::string nested = own.find(',') == std::string::npos ? own : "(" + own + ")";
-  return "variational:" + fit.widening + (own == "laplace" ? "" : ",from=" + nested);
+/// Lists in order of preference. Of each, the first one that is affordable is a candidate.
+std::vector<std::vector<Fit>> fits_of(const Target& target) {
+  std::vector<Fit> modes = {{"modes"}, {"modes", ",batches=2"}, {"modes", ",batches=1"}};
+  const std::vector<Fit> laplace = {{"laplace"}, {"laplace", ",rounds=2"}};
+  if (!target.can_select()) return {laplace};
+  if (!target.may_be_multimodal()) return {laplace, modes};
+  modes.insert(modes.end(), laplace.begin(), laplace.end());
+  return {modes};
 }
 
 constexpr int64_t kParticles = 4;  // for each pilot problem
@@ -180,7 +129,8 @@ AffineMap base_of(const EstimatorParts& parts, const Target& pilots, Cost& cost)
   const bool is_asked = parts.options.base != "auto";
   if (!is_asked)
     if (const auto encoded = pilots.amortised_base()) return *encoded;
-  const std::string name = is_asked ? parts.options.base : base_candidates(pilots).front();
+  const std::string name =
+      is_asked ? parts.options.base : fits_of(pilots).front().front().name("1");
   const auto rule = BaseRegistry::instance().make("base", name);
   const auto fitted = [&](const Target& target) {
     Base base = fit_base(parts, *rule, target, kSharedStream);
@@ -218,8 +168,7 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
     return {target.amortised_base() && !learns ? "encoder" : "laplace", {}, {}};
   }
   BaseChoice best;
-  const Rivals rivals = rivals_among(parts, target, num_problems, best.cost);
-  const std::vector<std::string> candidates = base_candidates(parts, target, num_problems, rivals);
+  const std::vector<std::string> candidates = base_candidates(parts, target, num_problems);
   const int64_t pilots = num_pilots(parts, target, num_problems, candidates);
   if (pilots == 0) return {candidates.front(), {}, best.cost};
   const auto part = target.slice(0, pilots);
@@ -239,47 +188,31 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
   return best;
 }
 
-std::vector<std::string> base_candidates(const Target& target) {
-  if (target.may_be_multimodal()) return {"best:1.1", "prior"};
-  if (target.amortised_base()) return {"laplace", "encoder", "prior"};
-  return {"laplace", "prior"};
-}
-
 std::vector<std::string> base_candidates(const EstimatorParts& parts, const Target& target,
-                                         int64_t num_problems, Rivals rivals) {
+                                         int64_t num_problems) {
   const EstimateOptions& options = parts.options;
   constexpr int64_t kLong = 64;
-  const bool is_long = !options.budget && options.steps >= kLong;
+  const std::string widening = !options.budget && options.steps >= kLong ? "1.1" : "1";
   const auto chains = static_cast<double>(options.chains * parts.num_anneals() *
                                           parts.evaluations_per_chain(options.steps));
   // The cost of a pilot's fit comes on top. It matters only for a single problem.
   const auto problems = static_cast<double>(num_problems);
   const double estimate = options.budget.value_or(chains);
-  const double share = options.budget ? problems / (problems + 1) : 1;
-  const double most_for_base = kBaseShare * share * estimate;
-  std::vector<std::string> names = base_candidates(target), candidates;
-  const bool may_be_many = rivals == Rivals::kMany ||
-                           (rivals == Rivals::kUnknown && options.budget && target.can_select());
-  if (may_be_many) names.insert(names.begin(), "modes");
-  for (std::string name : names) {
-    if (is_long && (name == "laplace" || name == "modes")) name += ":1.1";
-    if (rivals == Rivals::kNone && FitName(name).rule == "best") name += ",starts=4";
-    if (options.budget) {
-      const std::optional<std::string> affordable = within(name, most_for_base, target);
-      if (!affordable) continue;
-      name = *affordable;
-    }
-    // The parts of `modes` reach beyond kinks; a normal fitted to one mode does not.
-    const FitName fit(name);
-    if (fit.is_fit() && fit.rule != "modes" && !target.is_replicated()) {
-      const std::string nearer = refined(name);
-      const double all = expected_cost(nearer, target), more = all - expected_cost(name, target);
-      if (more <= kRefiningShare * estimate && (!options.budget || all <= most_for_base))
-        name = nearer;
-    }
-    if (std::find(candidates.begin(), candidates.end(), name) == candidates.end())
-      candidates.push_back(name);
+  const double most = options.budget ? kBaseShare * problems / (problems + 1) * estimate : INFINITY;
+  std::vector<std::string> candidates;
+  for (const std::vector<Fit>& fits : fits_of(target)) {
+    const auto fit = std::find_if(fits.begin(), fits.end(), [&](const Fit& one) {
+      return expected_cost(one.name(widening), target) <= most;
+    });
+    if (fit == fits.end()) continue;
+    const double cost = expected_cost(fit->name(widening), target),
+                 all = expected_cost(fit->refined(widening), target);
+    const bool refines =
+        !target.is_replicated() && all <= most && all - cost <= kRefiningShare * estimate;
+    candidates.push_back(refines ? fit->refined(widening) : fit->name(widening));
   }
+  if (target.amortised_base() && !target.may_be_multimodal()) candidates.emplace_back("encoder");
+  candidates.emplace_back("prior");
   return candidates;
 }
 

@@ -28,28 +28,15 @@ struct BaseChoice {
 BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_t num_problems,
                        std::optional<at::ScalarType> forces = {});
 
-/// The result of the pilots' search for modes.
-enum class Rivals {
-  kUnknown,  // there was no search
-  kNone,     // one mode in every pilot
-  kFew,      // several modes in some pilots, or more than the search could separate
-  kMany,     // several modes in an eighth of the pilots or more, and the search found them all
-};
-
-/// Candidates in order of preference: a later one must be clearly better to be chosen. If there may
-/// be several modes: a search from several starts, widened, and the prior. Else: Laplace, an
-/// encoder if there is one, and the prior.
-std::vector<std::string> base_candidates(const Target& target);
-
-/// Candidates adapted to the run:
-/// - `modes` comes first if pilots have many rivals, or if a budget has room for `modes` but not
-/// for a search by pilots. If pilots have no rivals, four starts are enough.
-/// - A Laplace base is 1.1 times as wide for chains of at least 64 temperatures, which have time to
-/// return from the tails. Under a budget, the number of temperatures is not yet known.
+/// Candidates in order of preference: a later one must be clearly better to be chosen. `modes` and
+/// the prior where there may be several modes; else `laplace`, `modes`, an encoder if there is one,
+/// and the prior.
+/// - A fit is 1.1 times as wide for chains of at least 64 temperatures, which have time to return
+/// from the tails. Under a budget, the number of temperatures is not yet known.
 /// - Under a budget, a fit costs at most two fifths of it; a cheaper fit replaces a costlier one.
-/// - `variational` refines a fit without parts if that costs at most a fifth of the estimate.
+/// - `variational` refines a fit if that costs at most a fifth of the estimate.
 std::vector<std::string> base_candidates(const EstimatorParts& parts, const Target& target,
-                                         int64_t num_problems, Rivals rivals);
+                                         int64_t num_problems);
 
 /// The value of `force_dtype` for problems such as `pilots`: at::kBFloat16, or nothing for forces
 /// as exact as values.

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "bases/base.h"
+#include "bases/climb.h"
 #include "core/log_math.h"
 #include "core/rng.h"
 #include "samplers/importance.h"
@@ -69,6 +69,10 @@ Base build(const std::string& spec, const Target& target, uint64_t seed = 1) {
   return BaseRegistry::instance().make("base", spec)->build(target, rng);
 }
 
+double expected_cost(const std::string& spec, const Target& target) {
+  return *BaseRegistry::instance().make("base", spec)->expected_cost(target);
+}
+
 TEST(Laplace, IsExactForGaussians) {
   const CorrelatedGaussian target(2, 0.3);
   const Base base = build("laplace", target);
@@ -101,40 +105,33 @@ TEST(Laplace, ClimbsOutOfASaddle) {
   EXPECT_GT(base.map.loc().abs().min().item<double>(), 1.0);
 }
 
-TEST(Laplace, TellsOfRivalModes) {
-  const FunctionTarget target =
-      bimodal();  // equal peaks, the same curvature: two modes of one mass
-  const Base several = build("laplace:1,starts=12", target);
-  EXPECT_TRUE(several.ambiguous.all().item<bool>());
-  EXPECT_FALSE(build("laplace", target).ambiguous.any().item<bool>());
-  EXPECT_EQ(several.cost.gradients, 12 * build("laplace", target).cost.gradients);
-  const LogGamma single(4, {3.0, 0.5});
-  EXPECT_FALSE(build("laplace:1,starts=12", single).ambiguous.any().item<bool>());
+/// Waves under a normal: a mode every half unit, the heaviest at 1.5. In one dimension a sweep finds
+/// them; beyond three dimensions batches of starts do.
+TEST(Modes, OfAnImageAreSoughtUntilNoneIsLeft) {
+  const auto waves = [](int64_t dim) {
+    return FunctionTarget({4, dim}, [](const at::Tensor& z, const at::Tensor&) {
+      const at::Tensor x = z.select(-1, 0) - 2;
+      return 4 * (4 * M_PI * x).cos() - 3 * x.square() - 0.5 * z.square().sum(-1);
+    });
+  };
+  for (const int64_t dim : {1, 5}) {
+    const Base found = build("modes", waves(dim));
+    EXPECT_LT((found.main_parts().loc().select(1, 0) - 1.5).abs().max().item<double>(), 0.05);
+    ASSERT_TRUE(found.partition);
+    EXPECT_GE(found.partition->counts().min().item<int64_t>(), 3);
+    EXPECT_LE(found.ambiguous.sum().item<int64_t>(), dim == 1 ? 0 : 1);
+  }
+  EXPECT_TRUE(build("modes:1,batches=1", waves(5)).ambiguous.any().item<bool>());
 }
 
-/// 0.15 N(1.5, 0.1^2) + 0.85 N(-2, 1): the lesser mode has the higher peak.
-TEST(Laplace, PrefersMassToHeight) {
-  const FunctionTarget peak({2, 1}, [](const at::Tensor& z) {
-    const at::Tensor x = z.select(-1, 0);
-    return at::logaddexp(std::log(0.15 / 0.1) - 0.5 * ((x - 1.5) / 0.1).square(),
-                         std::log(0.85) - 0.5 * (x + 2).square());
-  });
-  const Base base = build("laplace:1,starts=80", peak);
-  EXPECT_LT((base.map.loc() + 2).abs().max().item<double>(), 0.01);
-  EXPECT_TRUE(base.ambiguous.all().item<bool>());
-}
-
-/// Waves under a normal: a mode every half unit, the highest at 2.
-TEST(Laplace, FewOfManyStartsGoOn) {
-  const FunctionTarget target({4, 1}, [](const at::Tensor& z) {
-    const at::Tensor x = z.select(-1, 0) - 2;
-    return 4 * (4 * M_PI * x).cos() - 3 * x.square();
-  });
-  const Base all = build("laplace:1,rounds=6,starts=40", target),
-             few = build("laplace:1,rounds=6,starts=40,finalists=2", target);
-  EXPECT_LT((few.map.loc() - 2).abs().max().item<double>(), 1e-3);
-  EXPECT_LT((few.map.loc() - all.map.loc()).abs().max().item<double>(), 1e-3);
-  EXPECT_LT(3 * few.cost.gradients, all.cost.gradients);  // rounds of 40, 10, 3, 2, 2, 2, not 40
+/// The first starts agree: the search ends with them.
+TEST(Modes, OfAnImageWithOneModeTakeFewStarts) {
+  const LogGamma single(4, {3.0, 0.5, 1.0, 2.0});
+  const Base base = build("modes", single);
+  EXPECT_FALSE(base.partition);
+  EXPECT_FALSE(base.ambiguous.any().item<bool>());
+  EXPECT_LT(static_cast<double>(base.cost.gradients),
+            4 * expected_cost("modes:1,batches=1", single));
 }
 
 /// Slopes around `centres` [P]: the farther a centre from 0, where the fit begins, the more rounds.
@@ -145,22 +142,25 @@ FunctionTarget slopes(const at::Tensor& centres) {
   });
 }
 
-TEST(Laplace, ProblemsThatHaveArrivedCostNoMore) {
-  const std::string fit = "laplace:1,rounds=30,until=1e-6";
+TEST(Climb, EndsForEachProblemWhereItHasArrived) {
+  const auto climbed = [](const at::Tensor& centres, Cost& cost) {
+    const FunctionTarget target = slopes(centres);
+    return climb(target, at::zeros({centres.size(0), 1}, at::kDouble), 30, 1e-6, cost);
+  };
   const at::Tensor centres = at::tensor({0.0, 12.0, 3.0}, at::kDouble);
-  const Base together = build(fit, slopes(centres));
-  EXPECT_LT((together.map.loc().flatten() - centres).abs().max().item<double>(), 1e-3);
-  EXPECT_FALSE(together.fell_back.any().item<bool>());
+  Cost all;
+  const Mode together = climbed(centres, all);
+  EXPECT_LT((together.z.flatten() - centres).abs().max().item<double>(), 1e-3);
+  EXPECT_FALSE(together.failed.any().item<bool>());
   // Each goes its own way, whoever is beside it.
-  std::vector<int64_t> alone;
+  std::vector<Cost> alone(3);
   for (int64_t p = 0; p < 3; ++p) {
-    const Base base = build(fit, slopes(centres.slice(0, p, p + 1)));
-    alone.push_back(base.cost.gradients);
-    EXPECT_TRUE(at::equal(base.map.loc()[0], together.map.loc()[p]));
-    EXPECT_TRUE(at::equal(base.map.matrix()[0], together.map.matrix()[p]));
+    const Mode one = climbed(centres.slice(0, p, p + 1), alone[static_cast<size_t>(p)]);
+    EXPECT_TRUE(at::equal(one.z[0], together.z[p]));
+    EXPECT_TRUE(at::equal(one.root[0], together.root[p]));
   }
-  EXPECT_EQ(together.cost.gradients, alone[0] + alone[1] + alone[2]);
-  EXPECT_LT(3 * alone[0], alone[1]);
+  EXPECT_EQ(all.gradients, alone[0].gradients + alone[1].gradients + alone[2].gradients);
+  EXPECT_LT(3 * alone[0].gradients, alone[1].gradients);
 }
 
 TEST(Laplace, FallsBackProblemByProblem) {
@@ -198,25 +198,6 @@ TEST(Pilot, ShrinksWhatFewChainsCannotTell) {
   const at::Tensor correlation = covariance / sd.unsqueeze(1) / sd.unsqueeze(2);
   const at::Tensor off = correlation - at::eye(3, at::kDouble);
   EXPECT_LT(off.square().mean().sqrt().item<double>(), 0.2);  // 0.31 without shrinking
-}
-
-/// A spike of little mass at 0 where Newton's method begins, the mass beside it; and a normal far
-/// out.
-TEST(Best, TakesTheFitWithTheHigherBoundProblemByProblem) {
-  const FunctionTarget target({2, 1}, [](const at::Tensor& z) {
-    const at::Tensor x = z.select(-1, 0);
-    const at::Tensor spiked =
-        at::logaddexp(-0.5 * (x[0] / 0.001).square(), -0.5 * (x[0] - 2).square());
-    return at::stack({spiked, -0.5 * ((x[1] - 5) / 0.1).square()});
-  });
-  const Base laplace = build("laplace:1,rounds=20,starts=1,until=0.1", target);
-  const Base best = build("best:1,starts=1", target);
-  EXPECT_LT(laplace.map.matrix()[0].item<double>(), 0.002);  // the spike
-  EXPECT_EQ(best.map.loc()[0].item<double>(), 0.0);
-  EXPECT_EQ(best.map.matrix()[0].item<double>(), 1.0);  // what it began from
-  EXPECT_NEAR(best.map.loc()[1].item<double>(), 5.0, 1e-9);
-  EXPECT_NEAR(best.map.matrix()[1].item<double>(), 0.1, 1e-9);
-  EXPECT_NEAR(build("best:1.5,starts=1", target).map.matrix()[1].item<double>(), 0.15, 1e-9);
 }
 
 TEST(Encoder, NeedsOne) {

@@ -96,40 +96,6 @@ TEST(Modes, ReachPastAKink) {
   EXPECT_GT(base.map.matrix().diagonal(0, 1, 2).max().item<double>(), 0.8);
 }
 
-/// `share` N(3, 0.5^2 I) and the rest N(-3, 0.5^2 I), for each problem.
-FunctionTarget two_modes(double share) {
-  const auto density = [share](const at::Tensor& z) {
-    const auto at_mode = [&](double centre, double weight) {
-      return std::log(weight) - 2 * (z - centre).square().sum(-1);
-    };
-    return at::logaddexp(at_mode(3, share), at_mode(-3, 1 - share));
-  };
-  return replicated(2, density, 8);
-}
-
-TEST(RivalModes, HaveAPartOfTheirOwn) {
-  const Base base = fit("laplace:1,starts=16", two_modes(0.8));
-  ASSERT_TRUE(base.partition);
-  EXPECT_TRUE(at::equal(base.partition->counts(), at::full({8}, 2, at::kLong)));
-  EXPECT_NEAR(base.map.loc()[0][0].item<double>(), 3, 1e-3);
-  EXPECT_NEAR(base.map.loc()[1][0].item<double>(), -3, 1e-3);
-  EXPECT_NEAR(base.partition->log_share[0].exp().item<double>(), 0.8, 1e-3);
-  EXPECT_FALSE(base.ambiguous.any().item<bool>());
-}
-
-TEST(RivalModes, AreLeftOutWhereTheyAreLight) {
-  const Base base = fit("laplace:1,starts=16", two_modes(0.97));  // 3.5 nats apart
-  EXPECT_FALSE(base.partition);
-  EXPECT_FALSE(base.ambiguous.any().item<bool>());
-}
-
-TEST(RivalModes, GoWithTheFitThatIsTaken) {
-  const Base best = fit("best:1.5,starts=16", two_modes(0.6));
-  ASSERT_TRUE(best.partition);
-  EXPECT_EQ(best.map.num_problems(), best.partition->num_parts());
-  EXPECT_NEAR(best.map.matrix()[0][0][0].item<double>(), 0.75, 1e-3);
-}
-
 TEST(NormalMixture, IsFittedToDraws) {
   at::Generator rng = make_generator(3);
   const at::Tensor e = at::empty({4000, 2}, at::kDouble).normal_(0, 1, rng);
