@@ -78,7 +78,7 @@ def test_resume_reads_it(normal, tmp_path):
 
 def test_images_that_the_model_hardly_draws_are_harder(normal):
     model, _, _ = normal
-    r = crais.evaluate(model, 10 * torch.randn(20, 40), **GAUSSIAN)
+    r = crais.evaluate(model, 10 * torch.randn(20, 40), base="prior", **GAUSSIAN)
     assert r.flagged and "clearly harder" in r.reasons[0]
 
 

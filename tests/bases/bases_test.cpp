@@ -105,8 +105,8 @@ TEST(Laplace, ClimbsOutOfASaddle) {
   EXPECT_GT(base.map.loc().abs().min().item<double>(), 1.0);
 }
 
-/// Waves under a normal: a mode every half unit, the heaviest at 1.5. In one dimension a sweep finds
-/// them; beyond three dimensions batches of starts do.
+/// Waves under a normal: a mode every half unit, the heaviest at 1.5. In one dimension a sweep
+/// finds them; beyond three dimensions batches of starts do.
 TEST(Modes, OfAnImageAreSoughtUntilNoneIsLeft) {
   const auto waves = [](int64_t dim) {
     return FunctionTarget({4, dim}, [](const at::Tensor& z, const at::Tensor&) {
