@@ -142,10 +142,11 @@ def tensor_of(values: Any, what: str) -> Tensor:
         torch.masked.is_masked_tensor(values)
         or values.is_nested
         or values.is_quantized
+        or values.is_meta
         or values.layout != torch.strided
     ):
         raise UsageError(
-            f"{what} is a masked, nested, quantized or sparse tensor: give a plain one, as by .to_dense()"
+            f"{what} is a masked, nested, quantized, sparse or meta tensor: give a plain one with numbers"
         )
     try:
         return torch.as_tensor(values).detach().cpu()

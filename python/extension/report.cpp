@@ -77,6 +77,13 @@ void bind_report(py::module_& m) {
             if (!kept) return {};
             return std::make_pair(kept->z, kept->log_w);
           })
+      .def("__deepcopy__", [](const py::object& r, const py::dict&) { return r; })  // immutable
+      .def("__reduce__",
+           [](const RunReport&) -> py::object {
+             throw argument_error(
+                 "a result cannot be pickled: `save` keeps it in a folder, and `to_dict` gives its "
+                 "numbers");
+           })
       .def("text", [](const RunReport& r, int width) { return r.text(width); })
       .def("print", [](const RunReport& r, const std::string& folder,
                        const std::string& format) { print(r, folder, format, stdout_width()); })

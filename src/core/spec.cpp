@@ -19,7 +19,8 @@ T parse(const std::string& text, const std::string& what, const char* kind) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, value);
   if (error != std::errc() || stop != end)
-    throw argument_error(what, ": '", text, "' is not ", kind);
+    throw argument_error(what, ": '", text, "' is ",
+                         error == std::errc::result_out_of_range ? "too large for " : "not ", kind);
   return value;
 }
 
