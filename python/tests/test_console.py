@@ -1,6 +1,6 @@
 """The console command of an installed package, on a file that `crais.export` wrote beside it.
 
-tests/cli/test_export.py has the programs of a build folder.
+tests/cli/test_packages.py has the programs of a build folder.
 """
 
 import json

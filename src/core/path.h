@@ -44,7 +44,6 @@ class Path {
   }
 
   const Divergence& divergence() const { return *divergence_; }
-  const std::shared_ptr<const Divergence>& shared_divergence() const { return divergence_; }
 
   /// log of the rate at which the divergence falls along the path's own clock, [P] nats. The
   /// arguments are those of Divergence::log_variance, with kappa = log gamma - log gamma_beta. The

@@ -72,12 +72,12 @@ at::Tensor matrix_from(const json& object, const std::string& key, const std::st
 }
 
 json to_json(const DescentPath& path) {
-  const Descent& descent = path.descent();
-  return {{"name", path.options().name},
-          {"range", to_json(descent.range)},
-          {"log_ratio", to_json(at::stack(descent.log_ratio))},
-          {"mean", to_json(at::stack(descent.mean))},
-          {"step", to_json(at::stack(descent.steps))}};
+  const auto& [range, log_ratio, mean, step] = path.steps;
+  return {{"name", path.name},
+          {"range", to_json(range)},
+          {"log_ratio", to_json(log_ratio)},
+          {"mean", to_json(mean)},
+          {"step", to_json(step)}};
 }
 
 std::shared_ptr<const DescentPath> path_from(const json& object, const std::string& source) {
@@ -88,25 +88,24 @@ std::shared_ptr<const DescentPath> path_from(const json& object, const std::stri
   } catch (const Error& error) {
     throw data_error(source + ": " + error.what());
   }
-  const auto path = std::dynamic_pointer_cast<const DescentPath>(any);
-  require(path != nullptr, source, "a path that nobody learns has constants");
+  const auto unlearned = std::dynamic_pointer_cast<const DescentPath>(any);
+  require(unlearned != nullptr, source, "a path that nobody learns has constants");
   const at::Tensor range = matrix_from(object, "range", source),
                    log_ratio = matrix_from(object, "log_ratio", source),
                    mean = matrix_from(object, "mean", source),
                    step = matrix_from(object, "step", source);
-  require(log_ratio.sizes() == step.sizes() && mean.sizes() == step.sizes() && range.size(0) == 2 &&
-              range.size(1) == step.size(1),
-          source, "the constants of a path do not belong together");
+  bool is_descent = log_ratio.sizes() == step.sizes() && mean.sizes() == step.sizes() &&
+                    range.size(0) == 2 && range.size(1) == step.size(1) &&
+                    step.size(0) <= unlearned->max_knots && holds(range[0] < range[1]) &&
+                    holds(step >= 0) && holds(step[0] > 0) &&
+                    holds((step.slice(0, 0, -1) > 0) | (step.slice(0, 1) == 0));
   for (const at::Tensor& x : {range, log_ratio, mean, step})
-    require(holds(x.isfinite() & (x.abs() < 1e15)), source, "a constant of a path is out of range");
-  require(holds(range[0] < range[1]), source, "the range of a path is empty");
-  require(step.size(0) <= path->options().max_knots, source, "a path has too many steps");
-  require(holds(step >= 0) && holds(step[0] > 0) &&
-              holds((step.slice(0, 0, -1) > 0) | (step.slice(0, 1) == 0)),
-          source, "a path does not step forward");
-  Descent descent(path->shared_divergence(), range);
-  for (int64_t i = 0; i < step.size(0); ++i) descent.advance(log_ratio[i], mean[i], step[i]);
-  return path->along(descent);
+    is_descent = is_descent && holds(x.isfinite() & (x.abs() < 1e15));
+  require(is_descent, source, "the constants of a path are not those of a descent");
+  const auto path = unlearned->start(range);
+  for (int64_t i = 0; i < step.size(0); ++i) path->descend(log_ratio[i], mean[i], step[i]);
+  path->finish();
+  return path;
 }
 
 json column_json(const at::Tensor& column) { return jsons(to_column(column)); }
@@ -201,7 +200,7 @@ Plan plan_from(const json& object, const std::string& source) {
   seen("ess", plan.ess, plan.betas);
   if (object.contains("path")) {
     plan.path = path_from(object["path"], source);
-    require(plan.path->descent().range.size(1) == plan.betas.size(1), source,
+    require(plan.path->steps.range.size(1) == plan.betas.size(1), source,
             "betas and path do not belong together");
   }
   return plan;

@@ -15,6 +15,7 @@ struct Tilt {
 
 /// w x, and 0 where w is 0, even if x is infinite.
 double times(double w, double x) { return w == 0 ? 0.0 : w * x; }
+at::Tensor times(const at::Tensor& w, const at::Tensor& x) { return at::where(w == 0, 0.0, w * x); }
 
 /// Function `row` at x. Outside its nodes it is linear with the slope of the nearer node.
 Tilt evaluate(const Tilts& tilts, int64_t row, double x) {
@@ -33,14 +34,13 @@ Tilt evaluate(const Tilts& tilts, int64_t row, double x) {
   return {inside + times(slope, (place - t) * width), slope};
 }
 
-/// The functions of R rows at kappa [R,M].
+/// The functions of all rows at kappa [C,M].
 Tilts evaluate(const Tilts& tilts, const at::Tensor& kappa) {
   const at::Tensor x = kappa.contiguous();
   Tilts found{x, at::empty_like(x), at::empty_like(x)};
-  const double* from = x.data_ptr<double>();
   double *h = found.h.data_ptr<double>(), *w = found.w.data_ptr<double>();
-  for (int64_t i = 0; i < kappa.numel(); ++i) {
-    const Tilt tilt = evaluate(tilts, i / kappa.size(1), from[i]);
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    const Tilt tilt = evaluate(tilts, i / x.size(1), x.data_ptr<double>()[i]);
     h[i] = tilt.h;
     w[i] = tilt.w;
   }
@@ -78,10 +78,10 @@ at::Tensor solve(const Divergence& divergence, const at::Tensor& v, const at::Te
   at::Tensor y = at::minimum(at::maximum(v, least), most);
   at::Tensor last_move = high - low;
   for (int i = 0; i < kMostIterations; ++i) {
-    const at::Tensor excess = y - v + at::where(dt == 0, 0.0, dt * (divergence.g(y) - m));
+    const at::Tensor excess = y - v + times(dt, divergence.g(y) - m);
     low = at::where(excess <= 0, y, low);
     high = at::where(excess >= 0, y, high);
-    const at::Tensor newton = y - excess / (1 + at::where(dt == 0, 0.0, dt * divergence.slope(y)));
+    const at::Tensor newton = y - excess / (1 + times(dt, divergence.slope(y)));
     const at::Tensor good =
         (newton >= low) & (newton <= high) & ((newton - y).abs() <= 0.5 * last_move);
     const at::Tensor next = at::where(good, newton, 0.5 * (low + high));
@@ -119,102 +119,100 @@ at::Tensor place_nodes(const at::Tensor& kappa, const at::Tensor& w) {
                  1);
 }
 
+const Enrol<PathRegistry> kEnrolDescent(
+    "f:DIVERGENCE[,knots=N]",
+    "steepest descent of a divergence, by at most N (512) steps of a pilot", "f:jensen-shannon",
+    [](Spec& spec) {
+      const std::string divergence = spec.word("divergence");
+      return std::make_unique<DescentPath>(
+          DivergenceRegistry::instance().make("divergence", divergence), spec.text(),
+          spec.integer("knots", 1, 10'000, 512));
+    });
+
 }  // namespace
 
-Descent::Descent(std::shared_ptr<const Divergence> divergence, const at::Tensor& kappas)
-    : range(kappas), divergence_(std::move(divergence)) {
+DescentPath::DescentPath(std::shared_ptr<const Divergence> divergence, std::string spec,
+                         int64_t most_knots)
+    : Path(std::move(divergence)), name(std::move(spec)), max_knots(most_knots) {}
+
+std::shared_ptr<DescentPath> DescentPath::start(const at::Tensor& range) const {
+  auto path = std::make_shared<DescentPath>(*this);
+  const at::Tensor none = at::empty({0, range.size(1)}, range.options());
+  path->steps = {range, none, none, none};
+  path->num_knots_ = at::ones({range.size(1)}, range.options());
   const at::Tensor fraction = at::linspace(0, 1, kNodes, range.options());
   const at::Tensor kappa = at::lerp(range[0].unsqueeze(1), range[1].unsqueeze(1), fraction);
-  knots.push_back({kappa, at::zeros_like(kappa), at::zeros_like(kappa)});
+  path->knots_ = {{kappa, at::zeros_like(kappa), at::zeros_like(kappa)}};
+  return path;
 }
 
-Tilts Descent::at(const at::Tensor& kappa) const {
-  const Tilts found = evaluate(knots.back(), range.size(1) == 1 ? kappa.reshape({1, -1}) : kappa);
-  return {kappa, found.h.view_as(kappa), found.w.view_as(kappa)};
-}
-
-void Descent::advance(const at::Tensor& log_r, const at::Tensor& m, const at::Tensor& step) {
-  const Tilts& now = knots.back();
-  const at::Tensor dt = step.unsqueeze(1);
+void DescentPath::descend(const at::Tensor& log_ratio, const at::Tensor& mean,
+                          const at::Tensor& step) {
+  const Tilts& now = knots_.back();
+  const at::Tensor log_r = log_ratio.unsqueeze(1), dt = step.unsqueeze(1);
   const auto after = [&](const at::Tensor& kappa, double tolerance) -> Tilts {
     const Tilts before = evaluate(now, kappa);
-    const at::Tensor v = kappa - before.h - log_r.unsqueeze(1);
-    const at::Tensor y = solve(*divergence_, v, m, step, tolerance);
-    const at::Tensor bend = at::where(dt == 0, 0.0, dt * divergence_->slope(y));
+    const at::Tensor y = solve(divergence(), kappa - before.h - log_r, mean, step, tolerance);
+    const at::Tensor bend = times(dt, divergence().slope(y));
     return {kappa, kappa - y, (before.w + bend) / (1 + bend)};
   };
   // Most divergences bend around v = 0. The v of points that are densest there, and the kappa at
   // which v now has that value.
   const at::Tensor y = (0.1 * at::linspace(-6, 6, 97, at::kDouble).sinh()).unsqueeze(0);
   const at::Tensor v =
-      (y + (dt * (divergence_->g(y) - m.unsqueeze(1))).nan_to_num(0.0)).contiguous();
-  const at::Tensor v_now = (now.kappa - now.h - log_r.unsqueeze(1)).contiguous();
-  const at::Tensor bending = interpolated(v_now, now.kappa, v);
+      (y + (dt * (divergence().g(y) - mean.unsqueeze(1))).nan_to_num(0.0)).contiguous();
+  const at::Tensor bending = interpolated((now.kappa - now.h - log_r).contiguous(), now.kappa, v);
   const at::Tensor candidates = std::get<0>(at::cat({now.kappa, bending}, 1).sort(1));
   constexpr double kRough = 1e-2, kExact = 1e-10;
   const at::Tensor nodes = place_nodes(candidates, after(candidates, kRough).w);
-  knots.push_back(limited(after(nodes, kExact)));
-  log_ratio.push_back(log_r);
-  mean.push_back(m);
-  steps.push_back(step);
+  knots_.push_back(limited(after(nodes, kExact)));
+  for (const auto& [all, row] :
+       {std::pair{&steps.log_ratio, &log_ratio}, {&steps.mean, &mean}, {&steps.step, &step}})
+    *all = at::cat({*all, row->unsqueeze(0)});
 }
 
-Descent Descent::select(const at::Tensor& index) const {
-  Descent part = *this;
-  if (range.size(1) == 1) return part;
+void DescentPath::finish() {
+  for (Tilts& knot : knots_)
+    knot.h = knot.h - evaluate(knot, at::zeros_like(knot.kappa.slice(1, 0, 1))).h;
+  const at::Tensor kappa = knots_.front().kappa;
+  knots_.push_back({kappa, kappa, at::ones_like(kappa)});
+  num_knots_ = 1 + (steps.step > 0).sum(0).to(at::kDouble);
+  theta_ = at::constant_pad_nd(steps.step.cumsum(0), {0, 0, 1, 0}).t().contiguous();
+}
+
+std::shared_ptr<const DescentPath> DescentPath::select(const at::Tensor& index) const {
+  auto part = std::make_shared<DescentPath>(*this);
+  if (num_knots_.size(0) == 1) return part;
   const at::Tensor columns = index.cpu();
-  part.range = range.index_select(1, columns);
-  for (auto* list : {&part.log_ratio, &part.mean, &part.steps})
-    for (at::Tensor& x : *list) x = x.index_select(0, columns);
-  for (Tilts& knot : part.knots)
-    for (at::Tensor* x : {&knot.kappa, &knot.h, &knot.w}) *x = x->index_select(0, columns);
+  auto& [range, log_ratio, mean, step] = part->steps;
+  for (at::Tensor* x : {&range, &log_ratio, &mean, &step}) *x = x->index_select(1, columns);
+  for (at::Tensor* x : {&part->num_knots_, &part->theta_}) *x = x->index_select(0, columns);
+  for (auto& [kappa, h, w] : part->knots_)
+    for (at::Tensor* x : {&kappa, &h, &w}) *x = x->index_select(0, columns);
   return part;
-}
-
-DescentPath::DescentPath(std::shared_ptr<const Divergence> divergence, DescentOptions options)
-    : Path(std::move(divergence)), options_(std::move(options)) {}
-
-std::shared_ptr<const DescentPath> DescentPath::along(const Descent& descent) const {
-  std::vector<at::Tensor> kappa, h, w;
-  for (const Tilts& knot : descent.knots) {
-    const at::Tensor origin = at::zeros_like(knot.kappa.slice(1, 0, 1));
-    kappa.push_back(knot.kappa);
-    h.push_back(knot.h - evaluate(knot, origin).h);
-    w.push_back(knot.w);
-  }
-  for (auto* of_target : {&kappa, &h}) of_target->push_back(descent.knots.front().kappa);
-  w.push_back(at::ones_like(w.front()));
-  const at::Tensor step = at::stack(descent.steps);
-  auto path = std::make_shared<DescentPath>(*this);
-  path->descent_ = std::make_shared<const Descent>(descent);
-  path->num_knots_ = 1 + (step > 0).sum(0).to(at::kDouble);
-  path->theta_ = at::cat({at::zeros_like(step.slice(0, 0, 1)), step.cumsum(0)}).t().contiguous();
-  path->tables_ = {at::stack(kappa), at::stack(h), at::stack(w)};
-  return path;
 }
 
 PathPoint DescentPath::at(const at::Tensor& beta, const at::Tensor& log_q0,
                           const at::Tensor& log_gamma) const {
-  TORCH_CHECK(!needs_learning(), "path ", options_.name, ": a pilot has to learn it first");
+  TORCH_CHECK(!knots_.empty(), "path ", name, ": a pilot has to learn it first");
   const int64_t problems = log_q0.size(0), particles = log_q0.size(1);
-  const int64_t count = num_knots_.size(0), target = theta_.size(1);
   const at::Tensor from = log_q0.cpu().contiguous(), to = log_gamma.cpu().contiguous(),
                    betas = beta.cpu().select(1, 0).expand({problems}).contiguous();
   const at::Tensor density = at::empty_like(from), slope = at::empty_like(from);
   const double *q0 = from.data_ptr<double>(), *gamma = to.data_ptr<double>();
   double *log_density = density.data_ptr<double>(), *w = slope.data_ptr<double>();
   for (int64_t p = 0; p < problems; ++p) {
-    const int64_t column = count == 1 ? 0 : p;
+    const int64_t column = num_knots_.size(0) == 1 ? 0 : p;
     const double b = betas.data_ptr<double>()[p], knots = num_knots_.data_ptr<double>()[column];
-    const double place = b * knots, knot = std::min(knots - 1, std::floor(place));
-    const double part = place - knot;
-    const auto row = [&](double at_knot) {
-      return (at_knot >= knots ? target : static_cast<int64_t>(at_knot)) * count + column;
+    const double place = needs_learning() ? knots : b * knots;
+    const double knot = std::min(knots - 1, std::floor(place)), part = place - knot;
+    const auto table = [&](double at_knot) -> const Tilts& {
+      return at_knot >= knots ? knots_.back() : knots_[static_cast<size_t>(at_knot)];
     };
-    const int64_t low = row(knot), high = row(knot + 1);
+    const Tilts &low = table(knot), &high = table(knot + 1);
     for (int64_t i = p * particles; i < (p + 1) * particles; ++i) {
       const double kappa = gamma[i] - q0[i];
-      const Tilt before = evaluate(tables_, low, kappa), after = evaluate(tables_, high, kappa);
+      const Tilt before = evaluate(low, column, kappa), after = evaluate(high, column, kappa);
       const double h = times(1 - part, before.h) + times(part, after.h);
       log_density[i] = b == 0 ? q0[i] : b == 1 ? gamma[i] : q0[i] + h;
       w[i] = b == 0 ? 0 : b == 1 ? 1 : (1 - part) * before.w + part * after.w;
@@ -245,21 +243,5 @@ at::Tensor DescentPath::advance(const at::Tensor& beta_now, const at::Tensor& lo
                                     since / (theta_at(reached + 1) - theta_at(reached)));
   return ((reached + done) / num_knots_).to(beta_now.device());
 }
-
-namespace {
-
-const Enrol<PathRegistry> kEnrolDescent(
-    "f:DIVERGENCE[,length=L,knots=N]",
-    "steepest descent of a divergence, by steps of length L (0.5) that a pilot takes",
-    "f:jensen-shannon", [](Spec& spec) {
-      const std::string divergence = spec.word("divergence");
-      DescentOptions options{spec.text()};
-      options.length = spec.number("length", 1e-3, 10, options.length);
-      options.max_knots = spec.integer("knots", 1, 10'000, options.max_knots);
-      return std::make_unique<DescentPath>(
-          DivergenceRegistry::instance().make("divergence", divergence), options);
-    });
-
-}  // namespace
 
 }  // namespace crais

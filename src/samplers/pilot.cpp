@@ -51,23 +51,6 @@ class PilotStepSizes : public StepSizes {
   std::vector<at::Tensor> tuned_;
 };
 
-/// The latest knot of a descent, as a path that ignores beta.
-class LastKnot : public Path {
- public:
-  LastKnot(const Path& path, const Descent& descent)
-      : Path(path.shared_divergence()), descent_(descent) {}
-
-  PathPoint at(const at::Tensor& /*beta*/, const at::Tensor& log_q0,
-               const at::Tensor& log_gamma) const override {
-    const Tilts tilts = descent_.at((log_gamma - log_q0).cpu());
-    const at::Tensor slope = tilts.w.to(log_q0.device());
-    return {log_q0 + tilts.h.to(log_q0.device()), 1 - slope, slope};
-  }
-
- private:
-  const Descent& descent_;
-};
-
 /// A range that leaves room for later particles than those at kappa [C,K]: their present range,
 /// extended by its length on both sides.
 at::Tensor range_of(const at::Tensor& kappa) {
@@ -77,23 +60,21 @@ at::Tensor range_of(const at::Tensor& kappa) {
 }
 
 /// Moves particles down the path, one transition a step. Each step makes log-weights of standard
-/// deviation `length` (the mean over problems if plans are shared), and is frozen from the
-/// particles before it. Learning ends when the particles' overlap with the target is above 0.9. As
-/// in other pilots, the particles are unweighted and count as draws of the current density.
+/// deviation kLength (the mean over problems if plans are shared), and is frozen from the particles
+/// before it. Learning ends when their overlap with the target is above kArrived. As in other
+/// pilots, the particles are unweighted and count as draws of the current density.
 ///
 /// Throws ScheduleError if steps have length 0, or if there are more steps than the path allows.
 /// `cost` grows by 1 + L T evaluations for each pilot particle, T the number of steps so far.
-std::shared_ptr<const DescentPath> learn_path(const Problem& problem, const Path& path,
+std::shared_ptr<const DescentPath> learn_path(const Problem& problem, const Path& unlearned,
                                               const Transition& transition,
                                               const PilotOptions& options, at::Generator& rng,
                                               Cost& cost) {
   const c10::NoGradGuard no_grad;
+  constexpr double kLength = 0.5;   // of a step: standard deviation of its log-weights, nats
   constexpr double kArrived = 0.9;  // overlap with the target, as the ESS of e^v
-  const auto* descending = dynamic_cast<const DescentPath*>(&path);
-  TORCH_CHECK(descending, "a path that no pilot can learn");
-  const DescentOptions& wanted = descending->options();
-  const Divergence& divergence = path.divergence();
-  const at::Tensor like = problem.base().log_abs_det();
+  const Divergence& divergence = unlearned.divergence();
+  const at::Tensor like = problem.base().log_abs_det(), half = at::full_like(like, 0.5);
   PilotStepSizes step_sizes(options, transition, like);
   const auto pool = [&](const at::Tensor& statistic) {  // [P] -> [C]
     return options.shared ? statistic.mean().view({1}) : statistic;
@@ -103,20 +84,22 @@ std::shared_ptr<const DescentPath> learn_path(const Problem& problem, const Path
   const Cost once = problem.cost_of(options.num_particles);
   cost += once;
   at::Tensor kappa = (particles.log_gamma - particles.log_q0).cpu();
-  Descent descent(path.shared_divergence(),
-                  range_of(options.shared ? kappa.reshape({1, -1}) : kappa));
-  const LastKnot last_knot(path, descent);
+  const auto path = dynamic_cast<const DescentPath&>(unlearned).start(
+      range_of(options.shared ? kappa.reshape({1, -1}) : kappa));
   for (int64_t steps = 0;; ++steps) {
-    const at::Tensor v = kappa - descent.at(kappa).h, overlap = pool(ess(v));
-    const at::Tensor arrived = (overlap >= kArrived) & (steps > 0);
-    if (arrived.all().item<bool>()) return descending->along(descent);
+    const at::Tensor v = kappa - path->log_density(half.unsqueeze(1), at::zeros_like(kappa), kappa);
+    const at::Tensor overlap = pool(ess(v)), arrived = (overlap >= kArrived) & (steps > 0);
+    if (arrived.all().item<bool>()) {
+      path->finish();
+      return path;
+    }
     const auto fail = [&](ScheduleError::Reason reason, const char* what, const char* remedy) {
       throw ScheduleError(reason, 0, steps,
                           c10::str("the path's pilot ", what, " after ", steps, " steps (",
-                                   wanted.name, "): the particles' overlap with the target is ",
+                                   path->name, "): the particles' overlap with the target ", "is ",
                                    overlap.min().item<double>(), "; use ", remedy));
     };
-    if (steps >= wanted.max_knots)
+    if (steps >= path->max_knots)
       fail(ScheduleError::Reason::kUnfinished, "has not arrived",
            "a base nearer to it, another `path`, or more of its knots");
     const at::Tensor log_ratio = pool(log_mean_exp(v));
@@ -126,17 +109,16 @@ std::shared_ptr<const DescentPath> learn_path(const Problem& problem, const Path
     const at::Tensor pooled = options.shared ? log_mean_exp(log_variance).view({1}) : log_variance;
     // If g bends more than once within a step, the particles do not determine the step well.
     const at::Tensor longest = 1 / pool(divergence.slope(y).mean(1));
-    const at::Tensor theta = at::minimum((std::log(wanted.length) - 0.5 * pooled).exp(), longest);
+    const at::Tensor theta = at::minimum((std::log(kLength) - 0.5 * pooled).exp(), longest);
     if (!(arrived | ((theta > 0) & theta.isfinite() & mean.isfinite())).all().item<bool>())
       fail(ScheduleError::Reason::kStalled, "stands still",
            "a `path` whose divergence is finite there, or more `pilot_chains`");
     const auto of_moving = [&](const at::Tensor& x) { return at::where(arrived, 0.0, x); };
-    descent.advance(of_moving(log_ratio), of_moving(mean), of_moving(theta));
+    path->descend(of_moving(log_ratio), of_moving(mean), of_moving(theta));
 
     stop_if_interrupted();
     const at::Tensor step_size = step_sizes.at(steps).to(like.device()).expand_as(like);
-    const Moved moved =
-        transition.step(problem, last_knot, particles, at::full_like(like, 0.5), step_size, rng);
+    const Moved moved = transition.step(problem, *path, particles, half, step_size, rng);
     cost += transition.evaluations_per_step() * once;
     particles = moved.particles;
     kappa = (particles.log_gamma - particles.log_q0).cpu();

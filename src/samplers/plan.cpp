@@ -116,7 +116,7 @@ Plan select(const Plan& plan, const at::Tensor& index) {
           .step_sizes = columns(plan.step_sizes),
           .num_particles = plan.num_particles,
           .divergence = columns(plan.divergence),
-          .path = plan.path ? plan.path->along(plan.path->descent().select(index)) : nullptr,
+          .path = plan.path ? plan.path->select(index) : nullptr,
           .accept_prob = columns(plan.accept_prob),
           .ess = columns(plan.ess)};
 }

@@ -10,6 +10,7 @@
 #include "evaluation/control.h"
 #include "evaluation/result_store.h"
 #include "io/json.h"
+#include "support/descent.h"
 #include "support/expect_error.h"
 #include "support/targets.h"
 #include "support/temporary_folder.h"
@@ -182,7 +183,7 @@ TEST(RunProblems, GoesOnAlongALearnedPath) {
     expect_same(whole, rest);
     const Plan& plan = per_problem ? *rest.chunks.at(0).plan : *rest.state.plan;
     ASSERT_NE(plan.path, nullptr);
-    EXPECT_EQ(plan.path->descent().range.size(1), per_problem ? 3 : 1);
+    EXPECT_EQ(plan.path->steps.range.size(1), per_problem ? 3 : 1);
     const at::Tensor error =
         tables(rest).front().matrix("log_normalizer")[0] - *problems()->true_log_normalizer();
     EXPECT_LT(error.abs().max().item<double>(), 1.5);
@@ -292,28 +293,29 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
   refuse_seen("'divergence'", &Plan::divergence, 2);
   refuse_seen("'ess'", &Plan::ess, 4);
   refuse_seen("'accept_prob'", &Plan::accept_prob, 3);
-  const auto refuse_path = [&](const std::string& word, const std::function<void(Descent&)>& spoil,
+  const auto refuse_path = [&](const std::function<void(DescentSteps&)>& spoil,
+                               const std::string& word = "not those of a descent",
                                const std::string& name = "f:jensen-shannon,knots=6") {
     refuse(word, [&](auto& c) {
-      const auto blank = std::dynamic_pointer_cast<const DescentPath>(
-          std::shared_ptr<const Path>(PathRegistry::instance().make("path", name)));
       const at::Tensor ones = at::ones({3}, at::kDouble);
-      Descent descent(blank->shared_divergence(), at::stack({-ones, ones}));
-      for (int i = 0; i < 4; ++i) descent.advance(ones, ones, ones);
-      spoil(descent);
+      const auto path = testing::equal_steps(name, ones, 4);
+      spoil(path->steps);
       c.plan = Plan{at::linspace(0, 1, 3, at::kDouble).unsqueeze(1).repeat({1, 3}),
                     at::ones({2, 3}, at::kDouble), 4};
-      c.plan->path = blank->along(descent);
+      c.plan->path = path;
     });
   };
-  refuse_path("step forward", [](auto& d) { d.steps[0] = at::zeros_like(d.steps[0]); });
-  refuse_path("step forward", [](auto& d) { d.steps[1] = at::zeros_like(d.steps[1]); });
-  refuse_path("range of a path", [](auto& d) { d.range = -d.range; });
-  refuse_path("out of range", [](auto& d) { d.mean[2] = d.mean[2] / 0; });
-  refuse_path("belong together", [](auto& d) { d.mean.pop_back(); });
+  refuse_path([](auto& of) { of.step[0].zero_(); });
+  refuse_path([](auto& of) { of.step[1].zero_(); });
+  refuse_path([](auto& of) { of.range.neg_(); });
+  refuse_path([](auto& of) { of.mean[2].div_(0); });
+  refuse_path([](auto& of) { of.mean = of.mean.slice(0, 1); });
+  refuse_path([](auto&) {}, "not those of a descent", "f:jensen-shannon,knots=3");
   refuse_path(
-      "too many steps", [](auto&) {}, "f:jensen-shannon,knots=3");
-  refuse_path("betas and path", [](auto& d) { d = d.select(at::tensor({0, 1}, at::kLong)); });
+      [](auto& of) {
+        for (at::Tensor* x : {&of.range, &of.log_ratio, &of.mean, &of.step}) *x = x->slice(1, 1);
+      },
+      "betas and path");
   EXPECT_EQ(store.read_chunks(shape).size(), 4u);
   shape.indices = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   EXPECT_EQ(store.read_chunks(shape).size(), 4u);

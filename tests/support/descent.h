@@ -20,18 +20,26 @@ inline std::shared_ptr<const DescentPath> descent_path(const std::string& name) 
 
 /// Equal steps of as many columns as `scale` [C] has, from a mean and a ratio like those of
 /// particles.
-inline Descent equal_steps(const Path& path, const at::Tensor& scale, int64_t steps) {
-  Descent descent(path.shared_divergence(), at::stack({-30 * scale, 30 * scale}));
+inline std::shared_ptr<DescentPath> equal_steps(const std::string& name, const at::Tensor& scale,
+                                                int64_t steps) {
+  const auto path = descent_path(name)->start(at::stack({-30 * scale, 30 * scale}));
   const at::Tensor ones = at::ones_like(scale);
-  const at::Tensor mean = path.divergence().g(at::full({}, -0.5, at::kDouble)) * ones;
-  for (int64_t i = 0; i < steps; ++i) descent.advance(-0.3 * ones, mean, 0.4 * scale);
-  return descent;
+  const at::Tensor mean = path->divergence().g(at::full({}, -0.5, at::kDouble)) * ones;
+  for (int64_t i = 0; i < steps; ++i) path->descend(-0.3 * ones, mean, 0.4 * scale);
+  return path;
 }
 
 /// The path along such steps in one column.
 inline std::shared_ptr<const DescentPath> any_descent(const std::string& name, int64_t steps) {
-  const auto path = descent_path(name);
-  return path->along(equal_steps(*path, at::ones({1}, at::kDouble), steps));
+  const auto path = equal_steps(name, at::ones({1}, at::kDouble), steps);
+  path->finish();
+  return path;
+}
+
+/// h of a descent that goes on, at kappa [P,K].
+inline at::Tensor tilt(const DescentPath& descent, const at::Tensor& kappa) {
+  return descent.log_density(at::full({kappa.size(0), 1}, 0.5, at::kDouble), at::zeros_like(kappa),
+                             kappa);
 }
 
 /// A line of grid points with their masses under the base N(0, 1), and kappa = log gamma - log q0.
@@ -52,21 +60,25 @@ class Line {
   }
 
   /// Descent by exact expectations; each step takes delta (V) -> dtheta. `seen` gets D before each.
-  Descent descend(const Path& path, const std::function<double(double)>& theta_of, int64_t steps,
-                  std::vector<double>* seen = nullptr) const {
-    const Divergence& f = path.divergence();
-    Descent descent(path.shared_divergence(), at::tensor({-80.0, 60.0}, at::kDouble).unsqueeze(1));
+  std::shared_ptr<const DescentPath> descend(const std::string& name,
+                                             const std::function<double(double)>& theta_of,
+                                             int64_t steps,
+                                             std::vector<double>* seen = nullptr) const {
+    const auto path =
+        descent_path(name)->start(at::tensor({-80.0, 60.0}, at::kDouble).unsqueeze(1));
+    const Divergence& f = path->divergence();
     for (int64_t i = 0; i < steps; ++i) {
-      const at::Tensor h = descent.at(kappa()).h, v = kappa() - h;
+      const at::Tensor h = tilt(*path, kappa()), v = kappa() - h;
       if (seen) seen->push_back(divergence(f, h));
       const at::Tensor q = log_normalise(log_q0_ + h);
       const at::Tensor log_r = at::logsumexp(q + v, -1);
       const at::Tensor g = f.g(v - log_r);
       const at::Tensor m = (q.exp() * g).sum(-1);
       const double variance = (q.exp() * (g - m).square()).sum().item<double>();
-      descent.advance(log_r, m, at::full({1}, theta_of(variance), at::kDouble));
+      path->descend(log_r, m, at::full({1}, theta_of(variance), at::kDouble));
     }
-    return descent;
+    path->finish();
+    return path;
   }
 
  private:

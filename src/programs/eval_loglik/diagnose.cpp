@@ -1,14 +1,11 @@
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 #include <utility>
 
-#include "core/spec.h"
 #include "io/json.h"
 #include "programs/eval_loglik/commands.h"
 #include "programs/eval_loglik/stored_evaluation.h"
-#include "util/error.h"
 #include "util/format.h"
 
 namespace crais {
@@ -25,43 +22,37 @@ constexpr const char* kRun = "run.json";
 
 /// What is wrong with images that have a flag, and the remedy before and after a longer annealing.
 struct FlagEntry {
+  int64_t flag;
   const char *what, *remedy, *other = "";
 };
-const std::map<int64_t, FlagEntry> kFlagEntries = {
+constexpr const char* kLongerMends = "anneal longer, which mends more than as many more chains: ";
+const FlagEntry kFlagEntries[] = {
     {kFewEffective,
-     {"a standard error is above 0.5 nats, or there is none: a few chains carry the estimate",
-      "anneal longer, which mends more than as many more chains: "}},
+     "a standard error is above 0.5 nats, or there is none: a few chains carry the estimate",
+     kLongerMends},
     {kTail,
-     {"weights have too heavy a tail (Pareto k above 0.7): estimate and error are probably too low",
-      "anneal longer, which mends more than as many more chains: "}},
-    {kBaseFailed,
-     {"the base could not be fitted; chains began from a simpler one",
-      "anneal longer from where they began: ", "; or a base that always fits: --base encoder"}},
-    {kMissedTarget, {"--error was not reached", "allow more --max-evals, or "}},
-    {kModes,
-     {"the posterior has a mode that the base does not cover",
-      "anneal longer, so that chains find it: "}},
+     "weights have too heavy a tail (Pareto k above 0.7): estimate and error are probably too low",
+     kLongerMends},
+    {kBaseFailed, "the base could not be fitted; chains began from a simpler one",
+     "anneal longer from where they began: ", "; or a base that always fits: --base encoder"},
+    {kMissedTarget, "--error was not reached", "allow more --max-evals, or "},
+    {kModes, "the posterior has a mode that the base does not cover",
+     "anneal longer, so that chains find it: "},
     {kApart,
-     {"the bounds are more than 1 nat apart: a tail or a mode that forward chains miss, most "
-      "likely",
-      "anneal longer: ", "; fewer chains, each longer, find more at the same cost: --chains 4"}}};
+     "the bounds are more than 1 nat apart: a tail or a mode that forward chains miss, most likely",
+     "anneal longer: ", "; fewer chains, each longer, find more at the same cost: --chains 4"}};
 
 /// The flags that would make the run longer, and those that would give it more chains.
 std::pair<std::string, std::string> remedies_of(const json& settings) {
   static const std::set<std::string> kOfSteps = {"linear", "sigmoidal", "geometric", "exponential"};
   const auto more = [&](const std::string& flag) {
-    const auto count = json_field<int64_t>(settings, flag, kRun);
-    if (count < 1 || count > kMostCount) throw data_error(kRun, ": '", flag, "' is ", count);
-    return "--" + flag + " " + std::to_string(kLonger * count);
+    return "--" + flag + " " + fixed(kLonger * json_field<double>(settings, flag, kRun), 0);
   };
-  const auto schedule = json_field<std::string>(settings, "schedule", kRun);
-  std::string longer = more("steps"), chains = more("chains");
-  if (kOfSteps.count(schedule.substr(0, schedule.find(':'))) == 0)
-    longer = "a finer --schedule than " + schedule;
   if (!json_field<json>(settings, "budget", kRun).is_null())
-    longer = chains =
-        "--budget " + shortest(kLonger * json_field<double>(settings, "budget", kRun));
-  return {longer, chains};
+    return {more("budget"), more("budget")};
+  const auto schedule = json_field<std::string>(settings, "schedule", kRun);
+  const bool has_steps = kOfSteps.count(schedule.substr(0, schedule.find(':'))) > 0;
+  return {has_steps ? more("steps") : "a finer --schedule than " + schedule, more("chains")};
 }
 
 /// Adds the findings on one method.
@@ -79,18 +70,18 @@ void examine(const MethodTable& table, const LikelihoodSummary& s,
                      {"evaluations_per_image", times > 0 ? json(times * s.evaluations) : json()}});
   };
   const std::vector<int64_t> flags = table.any_flags();
-  for (const auto& [flag, entry] : kFlagEntries) {
+  for (const auto& [flag, what, remedy, other] : kFlagEntries) {
     std::vector<int64_t> images;
     for (size_t i = 0; i < indices.size(); ++i)
       if (flags[i] & flag) images.push_back(indices[i]);
-    if (images.empty()) continue;
-    if (anneals)
-      add(entry.what, entry.remedy + longer + entry.other, kLonger, images);
-    else
-      add(entry.what, "anneal from this base instead of sampling from it: --method ais", 0, images);
+    if (!images.empty())
+      add(what,
+          anneals ? remedy + longer + other
+                  : "anneal from this base instead of sampling from it: --method ais",
+          anneals ? kLonger : 0, images);
   }
-  const double data = s.log_likelihood.data_std_error;
-  const double error = s.log_likelihood.monte_carlo_std_error, whole = std::hypot(data, error);
+  const auto [mean, data, error] = s.log_likelihood;
+  const double whole = std::hypot(data, error);
   if (std::abs(s.bias) > kShareOfData * whole)
     add("the mean is expected to be " + significant(std::abs(s.bias), 2) +
             " nats too low, against an error of " + significant(whole, 2),
@@ -102,8 +93,7 @@ void examine(const MethodTable& table, const LikelihoodSummary& s,
             ") counts beside that of the images (" + significant(data, 2) + ")",
         "more chains, or more images at as many: " + more_chains, kLonger);
   if (anneals && chains < kFewestChains && more_chains.rfind("--chains", 0) == 0)
-    add("an error bar from " + std::to_string(chains) + " chains is not reliable", more_chains,
-        kLonger);
+    add(c10::str("an error bar from ", chains, " chains is unreliable"), more_chains, kLonger);
   const double accept = s.accept_prob.value_or(kLowAcceptance);
   if (accept < kLowAcceptance || (accept > kHighAcceptance && !is_tuned))
     add("the mean acceptance is " + fixed(accept, 2) + ": steps are too " +
@@ -111,10 +101,6 @@ void examine(const MethodTable& table, const LikelihoodSummary& s,
         is_tuned ? "--kernel hmc, or more of its --leapfrog steps"
                  : "let a pilot tune them: --step-size adapt",
         1);
-  if (s.num_nonfinite > 0)
-    add(with_commas(s.num_nonfinite) +
-            " proposals had no finite density and were rejected; estimates stay valid",
-        "shorter steps, or --dtype float64, if they are many", 1);
 }
 
 }  // namespace
@@ -124,8 +110,7 @@ std::string sentence_of(const json& finding) {
   std::string text = finding["what"].get<std::string>() + ".";
   for (size_t i = 0; i < std::min(images.size(), kMostNamed); ++i)
     text += (i > 0 ? ", " : " Images ") + images[i].dump();
-  if (images.size() > kMostNamed)
-    text += ", ... (" + std::to_string(images.size()) + " in per_image.csv)";
+  if (images.size() > kMostNamed) text += c10::str(", ... (", images.size(), " in per_image.csv)");
   text += (images.empty() ? " Remedy: " : ". Remedy: ") + finding["remedy"].get<std::string>();
   if (!evaluations.is_null())
     text += " (" + with_commas(std::llround(evaluations.get<double>())) + " evaluations an image)";
@@ -135,14 +120,13 @@ std::string sentence_of(const json& finding) {
 json diagnose(const EvalResults& results, const json& run) {
   json found = json::array();
   const std::vector<LikelihoodSummary> summaries = summarise(results);
-  const json settings = json_field<json>(run, "settings", kRun);
   size_t m = 0;
   for (const MethodTable& table : tables(results))
-    examine(table, summaries[m++], indices_of(results), settings, found);
-  const json images = json_field<json>(run, "images", kRun);
-  if (const auto warning = images.find("binarisation_warning");
-      warning != images.end() && warning->is_string() && *warning != "")
-    found.push_back({{"what", "the images are not as in training: " + warning->get<std::string>()},
+    examine(table, summaries[m++], indices_of(results), json_field<json>(run, "settings", kRun),
+            found);
+  const json as = json_field<json>(run, "images", kRun).value("binarisation_warning", json());
+  if (as.is_string() && as != "")
+    found.push_back({{"what", "the images are not as in training: " + as.get<std::string>()},
                      {"images", json::array()},
                      {"remedy", "evaluate them as the model was trained, without --binarisation"},
                      {"evaluations_per_image", nullptr}});
@@ -150,10 +134,7 @@ json diagnose(const EvalResults& results, const json& run) {
 }
 
 int diagnose_evaluation(const CommandLine& cli) {
-  refuse_flags_of_runs(cli, "diagnose", {});
-  if (cli.operands().size() != 2)
-    throw argument_error("diagnose takes one result folder: eval-loglik diagnose DIR");
-  const StoredEvaluation whole = read_whole_evaluation(cli.operands()[1]);
+  const StoredEvaluation whole = read_whole_evaluation(folders_of(cli, "diagnose", 1, 1).front());
   const json found = diagnose(whole.results, whole.run);
   RunReport report;
   report.summary = {{"program", "eval-loglik diagnose"}, {"results", found}};

@@ -21,8 +21,7 @@ int run(const CommandLine& cli) {
   if (first == "diagnose") return diagnose_evaluation(cli);
   if (first == "compare") return compare_evaluations(cli);
   if (cli.operands().size() > 1)
-    throw argument_error("unexpected '", cli.operands()[1],
-                         "': one model is evaluated at a time; `eval-loglik compare` takes more");
+    throw argument_error("unexpected '", cli.operands()[1], "': one model is evaluated at a time");
   return evaluate(read_settings(cli), cli);
 }
 

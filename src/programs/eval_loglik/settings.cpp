@@ -21,7 +21,7 @@ Synopsis eval_loglik_synopsis() {
   s.summary =
       "Estimates log p(x) in nats, with error bars, for images under a model with latents: a "
       "checkpoint of train-vae, a model of crais.export (.pt2, .pt), a decoder in TorchScript.";
-  s.operands = "MODEL | compare DIR|MODEL... | diagnose DIR | merge DIR...";
+  s.operands = "MODEL | compare DIR... | diagnose DIR | merge DIR...";
   s.min_operands = 1;
   s.max_operands = 4096;
   s.groups = estimator_options("image");
@@ -80,7 +80,6 @@ Synopsis eval_loglik_synopsis() {
       "  eval-loglik vae.safetensors --budget 500\n"
       "  eval-loglik vae.safetensors --preset paper --schedule linear --steps 512\n"
       "  eval-loglik compare results/epoch10 results/epoch50\n"
-      "  eval-loglik compare old.pt2 new.pt2 --data images.npy --out results/which\n"
       "  eval-loglik diagnose results/mnist\n"
       "  eval-loglik merge results/part1 results/part2 --out results/whole\n";
   return s;
@@ -100,10 +99,10 @@ uint64_t parse_dequantisation(const std::string& text) {
 
 }  // namespace
 
-EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
+EvalSettings read_settings(const CommandLine& cli) {
   EvalSettings s;
   static_cast<RunSettings&>(s) = read_run(cli, "image");
-  s.checkpoint = model;
+  s.checkpoint = cli.operands().front();
   s.dry_run = cli.flag("dry-run");
   if (cli.has("control")) s.control = cli.integer("control");
   s.script.likelihood = cli.text("likelihood", "");
@@ -128,10 +127,6 @@ EvalSettings read_settings(const CommandLine& cli, const std::string& model) {
   refuse_idle(cli, s.estimator, "image");
   s.shard = parse_shard(cli.text("shard"), "--shard");
   return s;
-}
-
-EvalSettings read_settings(const CommandLine& cli) {
-  return read_settings(cli, cli.operands().front());
 }
 
 }  // namespace crais

@@ -38,8 +38,7 @@ struct EvalSettings : RunSettings {
 };
 
 Synopsis eval_loglik_synopsis();
-/// The settings of an evaluation of the file `model`, which is by default the first operand.
-EvalSettings read_settings(const CommandLine& cli, const std::string& model);
+/// The settings of an evaluation of the file that is the first operand.
 EvalSettings read_settings(const CommandLine& cli);
 
 }  // namespace crais

@@ -48,10 +48,16 @@ void check_is_evaluation(const json& run, const fs::path& folder) {
 
 }  // namespace
 
-void refuse_flags_of_runs(const CommandLine& cli, const std::string& command,
-                          std::set<std::string> own) {
+std::vector<std::string> folders_of(const CommandLine& cli, const std::string& command,
+                                    size_t least, size_t most, std::set<std::string> own) {
   own.insert({"format", "quiet"});
   cli.allow_only(own, command + " only reads results; the flag applies to evaluations");
+  const std::vector<std::string> folders(cli.operands().begin() + 1, cli.operands().end());
+  if (folders.size() < least || folders.size() > most)
+    throw argument_error(command, " takes ", least,
+                         most == 1 ? " result folder" : c10::str(" to ", most, " result folders"),
+                         ": eval-loglik ", command, " DIR", most == 1 ? "" : "...");
+  return folders;
 }
 
 StoredEvaluation read_evaluation(const fs::path& folder) {
@@ -100,11 +106,10 @@ StoredEvaluation read_whole_evaluation(const std::string& folder) {
 }
 
 int merge_evaluations(const CommandLine& cli) {
-  refuse_flags_of_runs(cli, "merge", {"out", "overwrite", "accept-other-version"});
+  const std::vector<std::string> folders =
+      folders_of(cli, "merge", 1, 4096, {"out", "overwrite", "accept-other-version"});
   const std::string out = cli.text("out", "");
-  const std::vector<std::string> folders(cli.operands().begin() + 1, cli.operands().end());
-  if (folders.empty() || out.empty())
-    throw argument_error("merge needs folders and --out: eval-loglik merge DIR... --out DIR");
+  if (out.empty()) throw argument_error("merge needs --out: eval-loglik merge DIR... --out DIR");
 
   // Shards of one run must be equal in everything, also in their build unless that is waived.
   const auto compared = [&](json run) {

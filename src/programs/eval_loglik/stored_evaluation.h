@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "cli/command_line.h"
 #include "evaluation/result_store.h"
@@ -23,10 +24,11 @@ struct StoredEvaluation {
   bool is_tuned = false;  // the folder has a plan.json
 };
 
-/// Throws Error kArgument that names a flag without effect on a `command` that only reads results:
-/// any flag but its `own`, --format and --quiet.
-void refuse_flags_of_runs(const CommandLine& cli, const std::string& command,
-                          std::set<std::string> own);
+/// The folders that a command which only reads results has as operands. Throws Error kArgument for
+/// less than `least` or more than `most`, and for a flag without effect: any flag but its `own`,
+/// --format and --quiet.
+std::vector<std::string> folders_of(const CommandLine& cli, const std::string& command,
+                                    size_t least, size_t most, std::set<std::string> own = {});
 
 /// Throws Error: kNoInput if a file is missing, kData that names the damaged part, or if the folder
 /// is of estimate-logz.

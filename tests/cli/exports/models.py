@@ -1,9 +1,12 @@
 """Exports models that are linear, so that log p(x) is known; images under them; what is refused.
 
+    python -m models plain|compiled
+
 A package that is compiled wants half a minute: there is one.
 """
 
 import json
+import sys
 from typing import Any
 
 import crais
@@ -79,10 +82,12 @@ def store_images(file: str, exact: str) -> None:
 
 if __name__ == "__main__":
     store_images("x.npz", "exact.txt")
+    if sys.argv[1] == "compiled":
+        crais.export("conditional.pt2", **conditional())
+        sys.exit()
     store_script("plain.pt")
     crais.export("weights.pt2", **describe())
     crais.export("linear.pt", **describe(), fused=False)
-    for file in ("conditional.pt", "conditional.pt2"):
-        crais.export(file, **conditional())
+    crais.export("conditional.pt", **conditional())
     with open("refused.json", "w") as answers:
         json.dump(refused.answers(), answers)
