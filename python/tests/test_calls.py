@@ -183,7 +183,7 @@ def test_options_that_are_refused(evaluate, curved, images, options, error, word
         (torch.zeros(2, 36).to_sparse(), "UsageError", "sparse or meta tensor"),
         (torch.zeros(2, 36).to_sparse_csr(), "UsageError", "sparse or meta tensor"),
         (torch.nested.nested_tensor([torch.zeros(36)] * 2), "UsageError", "nested, .* tensor"),
-        (torch.zeros(2, 36, device="meta"), "UsageError", "must be a tensor"),
+        (torch.zeros(2, 36, device="meta"), "UsageError", "meta tensor"),
         (np.ma.masked_equal(np.eye(2, 36, dtype="f4"), 1), "UsageError", r"does not read masks.*filled"),
         (ListOf([np.ma.masked_equal(np.eye(6, dtype="f4"), 1)]), "UsageError", "does not read masks"),
         (torch.full((2, 36), 255.0), "DataError", "entry 0 of image 0 is 255.*scale 255"),
