@@ -11,8 +11,9 @@ from typing import NoReturn
 import torch
 
 import crais
+from crais import native
 from crais.errors import UsageError, one_line
-from crais.reproduce.cells import Options, heed_signals
+from crais.reproduce.cells import Options, heed_signals, say
 from crais.reproduce.experiment import NAMES, Experiment
 
 _EXAMPLES = """examples:
@@ -58,6 +59,10 @@ def _parser() -> argparse.ArgumentParser:
 @one_line("reproduce")
 def main(arguments: list[str] | None = None) -> None:
     """Runs experiments. All names and flags are checked before the first, which may take hours."""
+    try:
+        native.extension()
+    except ImportError as error:
+        raise UsageError(str(error)) from None
     parser = _parser()
     options: Options = parser.parse_intermixed_args(arguments)
     if options.names == ["list"]:
@@ -65,7 +70,7 @@ def main(arguments: list[str] | None = None) -> None:
             if flag != "names" and value != parser.get_default(flag):
                 raise UsageError(f"--{flag}: list only prints the experiments; the flag applies to runs")
         for name in NAMES:
-            print(f"{name:23} {Experiment(name).summary}")
+            say(f"{name:23} {Experiment(name).summary}\n")
         return
     if options.threads < 0 or (options.seeds is not None and options.seeds < 2):
         raise UsageError("--threads is at least 0, and --seeds at least 2")
@@ -87,7 +92,7 @@ def main(arguments: list[str] | None = None) -> None:
         warnings.showwarning = lambda message, *_: print(f"reproduce: {message}", file=sys.stderr)
         for experiment in experiments:
             experiment.run(options)
-            print(f"Files: {Path(options.out, experiment.folder, 'tables.md')} has all tables")
+            say(f"Files: {Path(options.out, experiment.folder, 'tables.md')} has all tables\n")
 
 
 if __name__ == "__main__":

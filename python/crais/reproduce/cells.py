@@ -62,6 +62,14 @@ def write(path: Path, text: str) -> None:
         raise OutputError(f"{path}: {error.strerror}") from error
 
 
+def say(text: str) -> None:
+    """On stdout. Where its reader has gone (`| head`), the run goes on."""
+    try:
+        print(text, end="", flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def digest_of(value: Any) -> str:
     """Of a tensor, of bytes, or of what JSON can say."""
     if isinstance(value, Tensor):

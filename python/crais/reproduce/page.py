@@ -7,7 +7,7 @@ import io
 from pathlib import Path
 
 from crais.native import extension
-from crais.reproduce.cells import write
+from crais.reproduce.cells import say, write
 from crais.reproduce.words import Cell
 
 
@@ -21,7 +21,7 @@ class Page:
     def _add(self, markdown: str, shown: str) -> None:
         self._markdown += markdown
         write(self._folder / "tables.md", self._markdown)
-        print(shown, end="", flush=True)
+        say(shown)
 
     def table(self, stem: str, title: str, rows: list[list[Cell]], folded: bool) -> None:
         """Adds a table if it has rows. One that is `folded`, of minor interest, is a line on stdout
