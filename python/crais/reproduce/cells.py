@@ -109,10 +109,10 @@ def run_tasks(options: Options, label: str, tasks: list[Task]) -> list[Values]:
         pending = {workers.submit(make, one) for one in todo.values()}
         try:
             while pending:
-                raise_if_stopped()
                 if shows:
                     print(f"\r{label}: {len(done)} of {len(paths)} cells\x1b[K", end="", file=sys.stderr)
                 made, pending = concurrent.futures.wait(pending, 0.1, concurrent.futures.FIRST_EXCEPTION)
+                raise_if_stopped()
                 for one in made:
                     one.result()
         finally:
