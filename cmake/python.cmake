@@ -21,12 +21,19 @@ endif()
 file(CONFIGURE OUTPUT python/crais/_built.py CONTENT
   "\"\"\"What the extension was built with.\"\"\"\n\nTORCH = \"@CRAIS_TORCH_VERSION@\"\nVERSION = \"@PROJECT_VERSION@\"\n" @ONLY)
 file(GLOB modules CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR}/python/crais
-  python/crais/*.py python/crais/*.pyi python/crais/py.typed python/crais/yardstick)
+  python/crais/*.py python/crais/*.pyi python/crais/py.typed python/crais/reproduce python/crais/yardstick)
 foreach(module ${modules})
   file(CREATE_LINK ${PROJECT_SOURCE_DIR}/python/crais/${module}
     ${PROJECT_BINARY_DIR}/python/crais/${module} SYMBOLIC)
 endforeach()
 file(CREATE_LINK ${CMAKE_RUNTIME_OUTPUT_DIRECTORY} ${PROJECT_BINARY_DIR}/python/crais/bin SYMBOLIC)
+
+# bin/reproduce is a program of Python, which finds that package.
+file(CONFIGURE OUTPUT bin/reproduce @ONLY CONTENT [[#!/bin/sh
+PYTHONPATH='@PROJECT_BINARY_DIR@/python'${PYTHONPATH:+:$PYTHONPATH} exec '@Python_EXECUTABLE@' -m crais.reproduce "$@"
+]])
+file(CHMOD ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/reproduce PERMISSIONS
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 
 # The wheel: extension, library and programs inside the package, beside torch's own folder.
 if(SKBUILD)

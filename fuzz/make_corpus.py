@@ -159,21 +159,6 @@ def json_keys(folder):
     return keys | {"null", "true", "-1", "1e308", "=== chunks/000001.json", "=== sealed plan.json"}
 
 
-def cells():
-    """What `reproduce` keeps of two seeds of one variant."""
-    columns = {"log_normalizer": [-1.5, None], "std_error": [0.1, 0.2], "bias": [-0.005, None], "ess": [0.9, 0.1],
-               "flags": [0, 3]}
-    more = {"upper": [-1.4, 2.0], "upper_std_error": [0.1, None], "accept_prob": [0.8, 0.9]}
-    means = {"base": [0.0], "tuning": [12.5], "estimating": [33.0], "transitions": [2.0], "training_seconds": [1.5]}
-    cell = columns | means | {"betas": [0.0, 0.5, 1.0], "divergence": [1.0, 0.25, 0.0]}
-    both = cell | more
-    for name, one in {"lower": cell, "both": both, "failed": {"failed": "no plan", "unfinished": True}}.items():
-        text = json.dumps(one, separators=(",", ":")).encode()
-        seed("cells", name, bundle([("first", text), ("second", text)]))
-    seed("cells", "as-written", bundle([("raw", json.dumps({"digest": "00", "result": cell}).encode())]))
-    dictionary("cells", [*(f'"{key}":' for key in both), '"failed":', "null", "[]", "=== raw", "=== second"])
-
-
 def small_files():
     images, labels = idx((12, 2, 2), IMAGES), idx((12,), bytes(range(12)))
     for name, content in {"images": images, "labels": labels}.items():
@@ -276,7 +261,6 @@ def main():
                 path.unlink()
     shutil.rmtree(DICTIONARIES, ignore_errors=True)
     small_files()
-    cells()
     stored_files()
     spec_texts()
     flag_texts()

@@ -1,5 +1,6 @@
 // RunReport and comparisons for Python.
 #include <map>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -7,9 +8,12 @@
 #include "evaluation/comparison.h"
 #include "evaluation/log_normalizer.h"
 #include "evaluation/summary.h"
+#include "io/json.h"
 #include "module.h"
+#include "programs/plane.h"
 #include "report/run_report.h"
 #include "report/table.h"
+#include "util/format.h"
 
 namespace crais {
 namespace {
@@ -32,6 +36,50 @@ ImageEstimates estimates_of(const Estimates& given) {
   ImageEstimates found;
   std::tie(found.value, found.std_error, found.bias, found.flagged) = given;
   return found;
+}
+
+/// The mean number of transitions of all plans (0: there are none). Of the first problem's plan the
+/// temperatures [M + 1] and what pilots made of the divergence there.
+std::tuple<double, at::Tensor, at::Tensor> plan_of(const RunReport& r) {
+  std::vector<const Plan*> plans;
+  if (r.results.state.plan) plans.push_back(&*r.results.state.plan);
+  for (const auto& [chunk, result] : r.results.chunks)
+    if (result.plan) plans.push_back(&*result.plan);
+  const at::Tensor none = at::empty({0}, at::kDouble);
+  if (plans.empty()) return {0.0, none, none};
+  Numbers counts;
+  for (const Plan* plan : plans) add_transitions(*plan, counts);
+  const auto first = [&](const at::Tensor& all) {
+    return all.defined() ? all.select(1, 0).slice(0, 0, static_cast<int64_t>(counts[0]) + 1) : none;
+  };
+  return {std::accumulate(counts.begin(), counts.end(), 0.0) / static_cast<double>(counts.size()),
+          first(plans[0]->betas), first(plans[0]->divergence)};
+}
+
+/// `count` particles of the first run of a density in the plane, of equal weight [count,2], and the
+/// masses of the modes that its runs found [R,M].
+std::pair<at::Tensor, std::optional<at::Tensor>> cloud_of(const RunReport& r, int64_t count) {
+  const ChunkRun& run = r.results.chunks.begin()->second.runs.front();
+  const auto modes = run.expectations.find("modes");
+  return {thinned(run.particles->z[0], run.particles->log_w[0], count, /*seed=*/0),
+          modes == run.expectations.end() ? std::nullopt : std::optional(modes->second.mean)};
+}
+
+/// Seconds that the first method has learned on one thread.
+double learning_seconds(const RunReport& r) {
+  const auto learned = r.results.state.learned.find(tables(r.results).front().method);
+  return learned == r.results.state.learned.end() ? 0.0 : learned->second.seconds;
+}
+
+std::string table_text(const std::string& title, const Table::Row& headers,
+                       const std::vector<Table::Row>& rows) {
+  Table table(title);
+  for (const Table::Row& row : rows) {
+    Table::NamedCells cells;
+    for (size_t i = 0; i < headers.size(); ++i) cells.emplace_back(headers[i], row.at(i));
+    table.add_row(cells);
+  }
+  return table.text(stdout_width());
 }
 
 std::tuple<double, double, double> numbers_of(const MeanEstimate& m) {
@@ -57,6 +105,17 @@ py::dict compared(const Estimates& after, const Estimates& before) {
 void bind_report(py::module_& m) {
   m.def("compare", &compared);
   m.def("flag_words", &flag_words);
+  m.def("fixed", &fixed);
+  m.def("significant", &significant);
+  m.def("shortest", py::overload_cast<double>(&shortest));
+  m.def("table", &table_text);
+  m.def("computed_by", [] { return computed_by().dump(); });
+  m.def("difference_of_builds", [](const std::string& stored) {
+    return difference_of_builds(nlohmann::json::parse(stored));
+  });
+  m.def("checked_json", [](const std::string& text, const std::string& source) {
+    return parse_json(text, source).dump();
+  });
   py::class_<RunReport>(m, "Report")
       .def_property_readonly("done", [](const RunReport& r) { return r.progress.done; })
       .def_property_readonly("total", [](const RunReport& r) { return r.progress.total; })
@@ -84,6 +143,9 @@ void bind_report(py::module_& m) {
                  "a result cannot be pickled: `save` keeps it in a folder, and `to_dict` gives its "
                  "numbers");
            })
+      .def_property_readonly("plan", &plan_of)
+      .def_property_readonly("learning_seconds", &learning_seconds)
+      .def("cloud", &cloud_of)
       .def("text", [](const RunReport& r, int width) { return r.text(width); })
       .def("print", [](const RunReport& r, const std::string& folder,
                        const std::string& format) { print(r, folder, format, stdout_width()); })

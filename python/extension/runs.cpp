@@ -1,6 +1,7 @@
 // The programs' runs for Python.
 #include <nlohmann/json.hpp>
 
+#include "core/rng.h"
 #include "models/function_model.h"
 #include "module.h"
 #include "programs/estimate_logz/logz_run.h"
@@ -93,6 +94,31 @@ RunReport run_log_normalizer(const std::string& name, const Options& options, co
   });
 }
 
+/// The settings that decide the results of a program's run, with their defaults.
+std::string settings(const std::string& program, const Options& options) {
+  const FlagValues values = values_of(options);
+  const nlohmann::json decide =
+      program == "eval-loglik"
+          ? deciding_settings(read_settings({eval_loglik_synopsis(), {"-"}, values}))
+          : deciding_settings(read_logz_settings({estimate_logz_synopsis(), {"-"}, values}));
+  return decide.dump();
+}
+
+/// Of a registered target a value of the density, which stands for the files that it has read.
+/// Where they are known, log Z, the masses of its modes [M] and `count` exact draws [count,D].
+std::tuple<double, Array, Array, Array> known_of(const std::string& name, const Options& options,
+                                                 int64_t count) {
+  const FlagValues values = values_of(options);
+  const Released released;
+  const std::shared_ptr<const Target> target =
+      named_target(read_logz_settings({estimate_logz_synopsis(), {name}, values}))->slice(0, 1);
+  const auto first = [](const Array& all) { return all ? Array((*all)[0]) : Array(); };
+  at::Generator rng = make_generator(derive_seed(0, Purpose::kSimulate));
+  const auto modes = target->components(at::zeros({1, 1, target->dim()}, at::kDouble));
+  return {probe(*target), first(target->true_log_normalizer()),
+          modes ? Array(modes->masses) : Array(), first(target->exact_sample(count, rng))};
+}
+
 std::string text_of(const EpochMetrics& metrics) { return nlohmann::json(metrics).dump(); }
 
 class PythonTraining : public TrainingObserver {
@@ -138,6 +164,8 @@ void bind_runs(py::module_& m) {
   m.def("evaluate", &run_evaluation);
   m.def("log_normalizer", &run_log_normalizer);
   m.def("train_vae", &run_training);
+  m.def("settings", &settings);
+  m.def("known", &known_of);
 }
 
 }  // namespace crais

@@ -54,8 +54,7 @@ int complain(const std::string& program, const std::string& message, ErrorKind k
 }
 
 std::string advice(const std::string& program) {
-  if (program == "train-vae") return "lower --batch or --threads";
-  return program == "reproduce" ? "lower --threads" : "lower --chunk or --threads";
+  return program == "train-vae" ? "lower --batch or --threads" : "lower --chunk or --threads";
 }
 
 /// The message for an unexpected exception. A lack of memory happens during a computation: a file

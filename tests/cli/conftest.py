@@ -36,11 +36,6 @@ def train_vae() -> Iterator[Program]:
     yield from _running("train-vae")
 
 
-@pytest.fixture
-def reproduce() -> Iterator[Program]:
-    yield from _running("reproduce")
-
-
 @pytest.fixture(scope="session")
 def vae(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint; nobody changes it."""

@@ -22,7 +22,6 @@ HUGE = "9223372036854775807"
 QUICK = {
     "train-vae": "--data synthetic:60 --epochs 1 --quiet".split(),
     "estimate-logz": "normal:2 --base prior --witness none --steps 4 --quiet".split(),
-    "reproduce": "figure-2d --seeds 2 --quiet".split(),
 }
 OTHERS = pytest.mark.parametrize("name", QUICK)
 

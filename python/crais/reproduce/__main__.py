@@ -1,0 +1,99 @@
+"""`reproduce`, or `python3 -m crais.reproduce`: the command line."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from pathlib import Path
+from typing import NoReturn
+
+import torch
+
+import crais
+from crais import native
+from crais.errors import UsageError, one_line
+from crais.reproduce.cells import Options, heed_signals, say
+from crais.reproduce.experiment import NAMES, Experiment
+
+_EXAMPLES = """examples:
+  reproduce list
+  reproduce accuracy --quick
+  reproduce all --full --out results/full
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        message = message.replace("unrecognized arguments:", "unknown flag")
+        raise UsageError(f"{message[:200]}; see reproduce --help")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        "reproduce",
+        usage="reproduce list | all | EXPERIMENT... | FILE.json... [flags]",
+        description="Repeats published experiments, in tables and CSV files.",
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("names", nargs="+", metavar="NAME", help="experiments of the list, all of them, or files")
+    add("--version", action="version", version=f"reproduce {crais.__version__}")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="minutes on two cores (the default)")
+    size.add_argument("--full", action="store_true", help="the published sizes: hours")
+    add("--seeds", type=int, metavar="N", help="independent repetitions (the experiment's own number)")
+    add("--checkpoint", metavar="FILE", help="the VAE [weights/vae50-mnist.safetensors]")
+    add("--data-dir", metavar="DIR", help="folder of MNIST's files (default: $CRAIS_DATA, ./data)")
+    add("--device", metavar="D", default="auto", help="auto, cpu, cuda or cuda:N [auto]")
+    add("--threads", type=int, metavar="N", default=0, help="CPU threads; 0 means one for each core [0]")
+    add("--quiet", action="store_true", help="no progress line on stderr")
+    add("--out", metavar="DIR", default="results", help="a folder DIR/EXPERIMENT for each; results in "
+        "DIR/cells are not computed again [results]")  # fmt: skip
+    add("--accept-other-version", action="store_true", help="accept results of another build of crais")
+    return parser
+
+
+@one_line("reproduce")
+def main(arguments: list[str] | None = None) -> None:
+    """Runs experiments. All names and flags are checked before the first, which may take hours."""
+    try:
+        native.extension()
+    except ImportError as error:
+        raise UsageError(str(error)) from None
+    parser = _parser()
+    options: Options = parser.parse_intermixed_args(arguments)
+    if options.names == ["list"]:
+        for flag, value in vars(options).items():
+            if flag != "names" and value != parser.get_default(flag):
+                raise UsageError(f"--{flag}: list only prints the experiments; the flag applies to runs")
+        for name in NAMES:
+            say(f"{name:23} {Experiment(name).summary}\n")
+        return
+    if options.threads < 0 or (options.seeds is not None and options.seeds < 2):
+        raise UsageError("--threads is at least 0, and --seeds at least 2")
+    try:
+        options.out.encode()
+    except UnicodeError:
+        raise UsageError("--out is not UTF-8") from None
+    experiments = [Experiment(name) for name in (NAMES if options.names == ["all"] else options.names)]
+    used = set().union(*(experiment.uses() for experiment in experiments))
+    for flag in ("seeds", "checkpoint", "data_dir"):
+        if getattr(options, flag) is not None and flag not in used:
+            idle = ", ".join(experiment.name for experiment in experiments)
+            raise UsageError(f"--{flag.replace('_', '-')} does nothing for {idle}; leave it out")
+    options.checkpoint = options.checkpoint or "weights/vae50-mnist.safetensors"
+    if arguments is None:  # the process is ours
+        heed_signals()
+        torch.set_num_threads(1)
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: print(f"reproduce: {message}", file=sys.stderr)
+        for experiment in experiments:
+            experiment.run(options)
+            say(f"Files: {Path(options.out, experiment.folder, 'tables.md')} has all tables\n")
+
+
+if __name__ == "__main__":
+    main()
