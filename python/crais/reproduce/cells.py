@@ -8,11 +8,13 @@ import contextlib
 import functools
 import hashlib
 import json
+import math
 import os
 import re
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -106,11 +108,14 @@ def run_tasks(options: Options, label: str, tasks: list[Task]) -> list[Values]:
     threads = 1 if on_gpu else options.threads or len(os.sched_getaffinity(0))
     with concurrent.futures.ThreadPoolExecutor(threads) as workers:
         todo = {one.key: one for one in tasks if one.key not in done}
-        pending = {workers.submit(make, one) for one in todo.values()}
+        pending, start = {workers.submit(make, one) for one in todo.values()}, time.monotonic()
         try:
             while pending:
                 if shows:
-                    print(f"\r{label}: {len(done)} of {len(paths)} cells\x1b[K", end="", file=sys.stderr)
+                    made_so_far = len(todo) - len(pending)
+                    left = (time.monotonic() - start) / made_so_far * len(pending) if made_so_far else math.nan
+                    line = f"{label}: {len(done)} of {len(paths)} cells, {left / 60:.1f} minutes left"
+                    print(f"\r{line}\x1b[K", end="", file=sys.stderr)
                 made, pending = concurrent.futures.wait(pending, 0.1, concurrent.futures.FIRST_EXCEPTION)
                 raise_if_stopped()
                 for one in made:
