@@ -25,15 +25,15 @@ void check(const EstimateOptions& o) {
   require(!o.budget || !o.error, "`budget` and `error` exclude each other");
   require(!o.budget || !o.plan_per_problem,
           "`budget` chooses one plan for all problems; leave out `plan_per_problem`");
-  constexpr double kTemperature = 48;  // bytes: beta, step size, acceptance, and their text
-  require_memory(kTemperature * static_cast<double>(o.steps),
-                 "`steps`: " + with_commas(o.steps) + " temperatures");
   require(o.min_step <= o.max_step, "`min_step` must not be larger than `max_step`");
   require(static_cast<double>(o.chains) * static_cast<double>(o.steps) *
                   static_cast<double>(o.num_leapfrog) <=
               kMostEvaluations,
           "`chains` times `steps` times `num_leapfrog` are more evaluations than any machine can "
           "compute");
+  constexpr double kTemperature = 48;  // bytes: beta, step size, acceptance, and their text
+  require_memory(kTemperature * static_cast<double>(o.steps),
+                 "`steps`: " + with_commas(o.steps) + " temperatures");
 }
 
 ScheduleOptions schedule_options(const EstimateOptions& options, int64_t steps) {

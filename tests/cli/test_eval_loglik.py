@@ -296,7 +296,7 @@ def test_a_dry_run_writes_nothing(eval_loglik: Program, small: list[str]) -> Non
 
 @pytest.mark.parametrize(
     ("name", "rare", "examples"),
-    [("eval-loglik", "--binarisation", 10), ("estimate-logz", "--weighted-ratio", 5)],
+    [("eval-loglik", "--binarisation", 9), ("estimate-logz", "--weighted-ratio", 5)],
 )
 def test_help_is_short_and_says_where_the_rest_is(name: str, rare: str, examples: int) -> None:
     program = Program(name)

@@ -13,7 +13,7 @@ from cli.programs import BIN
 
 from .projects import BUILD, succeed
 
-OURS = [BUILD / "lib/libcrais.so", *sorted(BIN.glob("*"))]
+OURS = [BUILD / "lib/libcrais.so", *sorted(BIN.glob("*-*"))]
 TESTS = sorted((BUILD / "tests").glob("*_tests"))
 pytestmark = pytest.mark.skipif(not shutil.which("readelf"), reason="there is no readelf")
 
