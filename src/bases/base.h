@@ -30,6 +30,7 @@ struct Base {
   std::optional<Partition> partition = {};
   // Present if the normals are in coordinates u, and z = T(u), for all problems.
   std::shared_ptr<const Bijection> bijection = {};
+  at::Tensor tails = {};  // [Q] bool: parts that reach past a kink; undefined if there are none
   // Normals at the modes of one problem that a search saw, but that are too light to be parts.
   std::optional<AffineMap> light_modes = {};
 

@@ -19,6 +19,7 @@ namespace {
 constexpr double kUnseen = 0.12;  // limit of the share of further starts that lead to unseen modes
 constexpr double kSerious = 6.0;  // nats below the greatest mass; modes further below are light
 constexpr double kUnseenMass = 0.05;
+constexpr int64_t kRounds = 12;               // of Newton's method, at most
 constexpr int64_t kFewStarts = 8;             // of the first batch for an image: most have one mode
 constexpr double kScales[] = {1, 3, 10, 30};  // of starts, for a density without a prior
 
@@ -66,6 +67,7 @@ struct Part {
   int64_t problem;
   at::Tensor loc, root;  // [D], [D,D]
   double log_mass;
+  bool is_tail = false;
 };
 
 /// Evaluations that `reaches` takes of each end of each column of a normal.
@@ -94,9 +96,9 @@ at::Tensor reaches(const Target& rows, const at::Tensor& loc, const at::Tensor& 
 }
 
 /// `part` with each column of its root multiplied by `scale` [D].
-Part stretched(const Part& part, const at::Tensor& scale) {
+Part stretched(const Part& part, const at::Tensor& scale, bool is_tail = false) {
   return {part.problem, part.loc, part.root * scale.to(part.root.scalar_type()).unsqueeze(0),
-          part.log_mass + scale.log().sum().item<double>()};
+          part.log_mass + scale.log().sum().item<double>(), is_tail};
 }
 
 at::Tensor log_volume(const at::Tensor& root) {
@@ -226,22 +228,17 @@ struct Effort {
 
 /// A density is worth a longer search than one image of many.
 Effort effort_for(const Target& target) {
-  const int64_t curvature = target.curvature_cost();
-  if (!target.is_replicated())
-    return {std::clamp<int64_t>(600 / curvature, 4, 48), 8, 4, 0.1, 32,
-            std::numeric_limits<int64_t>::max()};
-  return {std::clamp<int64_t>(1500 / curvature, 4, 128),
-          16,
-          target.dim() > kManyDims ? 4 : 8,
-          1e-3,
-          64,
-          40'000};
+  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+  const int64_t curvature = target.curvature_cost(), ends = target.dim() > kManyDims ? 4 : 8;
+  if (target.is_replicated())
+    return {std::clamp<int64_t>(1500 / curvature, 4, 128), 16, ends, 1e-3, 64, 40'000};
+  return {std::clamp<int64_t>(600 / curvature, 4, 48), 8, 4, 0.1, 32, kAny};
 }
 
 class Modes : public BaseRule {
  public:
-  Modes(double widening, int64_t rounds, int64_t starts, int64_t batches)
-      : widening_(widening), rounds_(rounds), starts_(starts), batches_(batches) {}
+  Modes(double widening, int64_t starts, int64_t batches)
+      : widening_(widening), starts_(starts), batches_(batches) {}
 
   Base build(const Target& target, at::Generator& rng) const override {
     if (!target.can_select())
@@ -254,11 +251,12 @@ class Modes : public BaseRule {
     const bool is_bare = target.is_replicated();
     if (sweeps(target)) {
       const Peaks peaks = peaks_of_sweep(target, 2 * effort.most, rng, cost);
-      climb_all(target, peaks.z, effort.until, fits, cost);
+      // Draws come from both sides of a kink.
+      const at::Tensor drawn = start_points(target, guess, kFewStarts, true, rng, cost);
+      climb_all(target, at::cat({peaks.z, drawn}, 1), effort.until, fits, cost);
       found = sorted_out(fits, effort.most);
       for (size_t p = 0; p < found.size(); ++p) {
-        const bool is_crowded = peaks.crowded[static_cast<int64_t>(p)].item<bool>();
-        found[p].unseen = is_crowded ? 1 : 0;
+        found[p].unseen = peaks.crowded[static_cast<int64_t>(p)].item<bool>() ? 1 : 0;
         found[p].mass_once = 0;
       }
       return assembled(target, fits, found, guess, cost);
@@ -283,11 +281,11 @@ class Modes : public BaseRule {
   std::optional<double> expected_cost(const Target& target) const override {
     const Effort effort = effort_of(target);
     const int64_t round = target.curvature_cost() + steps_a_round(target),
-                  climb = 1 + std::min(rounds_, kUsualRounds) * round,
+                  climb = 1 + kUsualRounds * round,
                   reach = 2 * target.dim() * reach_iterations(target.dim());
     int64_t cost = reach;
     if (sweeps(target)) {
-      cost += sweep_size(target.dim()) + climb;
+      cost += sweep_size(target.dim()) + kFewStarts * climb;
     } else if (target.is_replicated()) {
       cost += effort.starts * climb;
     } else {
@@ -340,7 +338,7 @@ class Modes : public BaseRule {
     const auto many = for_each_start(target, from);
     const at::Tensor start = from.flatten(0, 1);
     const at::Tensor rows = at::nonzero(start.isfinite().all(1)).flatten();
-    const Mode ends = climb(*many->select(rows), start.index_select(0, rows), rounds_, until, cost);
+    const Mode ends = climb(*many->select(rows), start.index_select(0, rows), kRounds, until, cost);
     fits.add(*many, ends.among(start.size(0), rows), from.size(0), cost);
   }
 
@@ -368,7 +366,7 @@ class Modes : public BaseRule {
                       Cost& cost) const {
     constexpr int64_t kSteps = 48;
     constexpr double kSame = 0.1;  // squared standard deviations
-    const Mode first = climb(one, from.slice(0, 0, 1), rounds_, until, cost);
+    const Mode first = climb(one, from.slice(0, 0, 1), kRounds, until, cost);
     fits.add(one, first, 1, cost);
     at::Tensor rest = from.slice(0, 1);
     if (!first.failed.item<bool>()) {
@@ -486,7 +484,7 @@ class Modes : public BaseRule {
     for (size_t r = 0; r < problem.size(); ++r) {
       const at::Tensor wider = std::get<0>(reach[static_cast<int64_t>(r)].max(0));
       if ((wider > far_reach(target.dim())).any().item<bool>())
-        parts.push_back(stretched(parts[r], wider));
+        parts.push_back(stretched(parts[r], wider, /*is_tail=*/true));
       parts[r] = stretched(parts[r], wider.clamp_max(1));
     }
     std::stable_sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
@@ -499,7 +497,7 @@ class Modes : public BaseRule {
                  const AffineMap& guess, Cost cost) const {
     std::vector<Part> parts = parts_of(target, fits, found, cost);
     const at::Tensor guess_root = guess.matrix();
-    std::vector<uint8_t> failed, ambiguous;
+    std::vector<uint8_t> failed, ambiguous, tails;
     for (size_t i = 0; i < found.size(); ++i) {
       failed.push_back(found[i].climbs.empty());
       ambiguous.push_back(found[i].is_cut || found[i].unseen > kUnseen ||
@@ -519,6 +517,7 @@ class Modes : public BaseRule {
       root.push_back(widening_ * part.root);
       problem.push_back(part.problem);
       log_mass.push_back(part.log_mass);
+      tails.push_back(part.is_tail);
     }
     const at::TensorOptions options = guess.loc().options();
     Base base(AffineMap(at::stack(loc), at::stack(root)),
@@ -530,6 +529,7 @@ class Modes : public BaseRule {
                                fits.root[0].index_select(0, light));
     }
     if (parts.size() == found.size()) return base;
+    base.tails = at::tensor(tails, at::kByte).to(options.dtype(at::kBool));
     base.partition = Partition::by_mass(at::tensor(problem, at::kLong).to(options.device()),
                                         at::tensor(log_mass, at::kDouble).to(options.device()),
                                         static_cast<int64_t>(found.size()));
@@ -541,20 +541,19 @@ class Modes : public BaseRule {
   static double far_reach(int64_t dim) { return dim > kManyDims ? 4 : 2; }
 
   double widening_;
-  int64_t rounds_, starts_, batches_;  // 0: as the effort for the target says
+  int64_t starts_, batches_;  // 0: as the effort for the target says
 };
 
 const Enrol<BaseRegistry> kEnrolModesBase(
     "modes[:W]",
     "a Laplace fit, its standard deviations times W, at each mode that a search finds; chains "
-    "start from every one, and their estimates add up (rounds=12 of Newton's method, starts=N of "
-    "a batch: 4 to 128, by what they cost; batches=N: at most 8, or 16 for a density; without "
-    "either, in at most three latents of an image, a sweep of the prior finds the starts)",
+    "start from every one, and their estimates add up (starts=N of a batch: 4 to 128, by what they "
+    "cost; batches=N: at most 8, of a density 16; without either, a sweep for three latents or "
+    "fewer)",
     "modes:1.1,starts=4", [](Spec& spec) {
       const double widening = spec.number("widening", 0.1, 10.0, 1.0);
-      const int64_t rounds = spec.integer("rounds", 1, 1000, 12);
       const int64_t starts = spec.integer("starts", 1, 1000, 0);
-      return std::make_unique<Modes>(widening, rounds, starts, spec.integer("batches", 1, 100, 0));
+      return std::make_unique<Modes>(widening, starts, spec.integer("batches", 1, 100, 0));
     });
 
 }  // namespace

@@ -33,7 +33,9 @@ class Variational : public BaseRule {
     const auto rows = base.partition ? whole->select(base.partition->problem) : whole;
     for (int64_t round = 0; round < rounds_; ++round) {
       stop_if_interrupted();
-      base.map = nearer(*rows, base.map, 1 + round * curvatures_, rng);
+      const AffineMap next = nearer(*rows, base.map, 1 + round * curvatures_, rng);
+      base.map =
+          base.tails.defined() ? chosen(~base.tails, next.loc(), next.matrix(), base.map) : next;
       const int64_t count = base.map.num_problems() * cost_of_round(*rows);
       const int64_t without_gradient = base.map.num_problems() * 2 * pairs_;
       base.cost += Cost{count, count - without_gradient};

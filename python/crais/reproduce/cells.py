@@ -8,7 +8,6 @@ import contextlib
 import functools
 import hashlib
 import json
-import math
 import os
 import re
 import signal
@@ -112,10 +111,9 @@ def run_tasks(options: Options, label: str, tasks: list[Task]) -> list[Values]:
         try:
             while pending:
                 if shows:
-                    made_so_far = len(todo) - len(pending)
-                    left = (time.monotonic() - start) / made_so_far * len(pending) if made_so_far else math.nan
-                    line = f"{label}: {len(done)} of {len(paths)} cells, {left / 60:.1f} minutes left"
-                    print(f"\r{line}\x1b[K", end="", file=sys.stderr)
+                    left = (time.monotonic() - start) / 60 * len(pending) / max(1, len(todo) - len(pending))
+                    count = f"{len(done)} of {len(paths)} cells, {left:.1f} minutes left"
+                    print(f"\r{label}: {count}\x1b[K", end="", file=sys.stderr)
                 made, pending = concurrent.futures.wait(pending, 0.1, concurrent.futures.FIRST_EXCEPTION)
                 raise_if_stopped()
                 for one in made:
