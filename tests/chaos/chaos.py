@@ -17,7 +17,6 @@ import os
 import random
 import shutil
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -51,19 +50,11 @@ class Tally:
         print(f"FOUND: {what}", flush=True)
 
 
-def drawn_images(path: Path, count: int) -> Path:
-    """Images of random bytes, in IDX."""
-    chance = random.Random(0)
-    path.write_bytes(struct.pack(">4i", 2051, count, 28, 28) + chance.randbytes(count * 784))
-    return path
-
-
-def rounds(model: Path, other: Path, images_file: Path) -> dict[str, Round]:
+def rounds(model: Path) -> dict[str, Round]:
     train = ["train-vae", "--data=synthetic:2000", "--hidden=100", "--latent=10", "--epochs=6",
              "--checkpoint-every=2", "--quiet"]  # fmt: skip
     images = ["eval-loglik", str(model), "--simulate=64", "--chunk=8", "--quiet"]
     results = ["per_image.csv", "schedule.csv"]
-    array = [f"--data={images_file}", "--binarisation=static:0", "--chunk=8", "--quiet"]
     density = ["estimate-logz", "student-t:20", "--problems=40", "--chunk=2", "--base=prior", "--witness=none", "--quiet"]
     estimates = ["per_problem.csv", "schedule.csv"]
     return {
@@ -81,15 +72,6 @@ def rounds(model: Path, other: Path, images_file: Path) -> dict[str, Round]:
         "estimate-logz": Round([*density, "--steps=128"], estimates),
         "expectations": Round(
             [*density, "--steps=64", "--expect=moments"], [*estimates, "expectations.csv"]
-        ),
-        "compare": Round(
-            ["eval-loglik", "compare", str(model), str(other), *array, "--steps=64"],
-            ["per_image.csv", "A/per_image.csv", "B/per_image.csv"],
-        ),
-        "reproduce": Round(
-            ["reproduce", "figure-2d", "--seeds=2", "--quiet"],
-            ["figure-2d/figure-2d.csv", "figure-2d/tables.md"],
-            resume=[],
         ),
     }
 
@@ -272,8 +254,7 @@ def vanishing_folder(machine: Machine, name: str, one: Round, work: Path) -> Non
     time.sleep(machine.chance.uniform(0, 0.3))
     shutil.rmtree(work / "gone", ignore_errors=True)
     _, errors = process.communicate()
-    expected = (0, 66, 73, 74) if "compare" in one.command else (0, 73, 74)  # it reads what it made
-    if process.returncode not in expected or errors.count("\n") > 1:
+    if process.returncode not in (0, 73, 74) or errors.count("\n") > 1:
         machine.tally.find(f"{name} without its folder: {process.returncode}: {errors.strip()}")
 
 
@@ -305,7 +286,7 @@ def ways_of_harm(name: str, one: Round) -> Iterator[Way]:
     if one.resume:
         yield f"{name}, full disk", full_disk, name
         yield f"{name}, vanishing folder", vanishing_folder, name
-    if one.resume and name != "compare" and not name.startswith("train"):
+    if one.resume and not name.startswith("train"):
         yield f"{name}, two at once", two_at_once, name
 
 
@@ -327,7 +308,7 @@ def main() -> int:
             sys.exit(f"no model: {errors.strip()}")
         code, errors = machine.run([*small, "--quiet", "--seed=2"], base / "other")
         machine.models = [base / folder / "vae.safetensors" for folder in ("vae", "other")]
-        available = rounds(*machine.models, drawn_images(base / "images-idx3-ubyte", 60))
+        available = rounds(machine.models[0])
         unknown = [name for name in arguments.names if name not in available]
         if unknown:
             sys.exit(f"unknown round '{unknown[0]}'; choose from {', '.join(available)}")
