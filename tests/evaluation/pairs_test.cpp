@@ -67,8 +67,8 @@ class Pairs : public ::testing::Test {
       std::erase(schedule_.values, like_linear);
   }
 
-  /// All pairs of values of two parts, as many in one run as there are parts. Where a run is refused,
-  /// its first pair runs again with all other parts as in `plain`.
+  /// All pairs of values of two parts, as many in one run as there are parts. Where a run is
+  /// refused, its first pair runs again with all other parts as in `plain`.
   static void expect_pairs(const EstimateOptions& plain, bool is_replicated,
                            const std::vector<Part>& parts) {
     using Choice = std::map<size_t, size_t>;  // of a part: one of its values

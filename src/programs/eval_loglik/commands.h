@@ -13,8 +13,8 @@ namespace crais {
 /// gaps, duplicates and folders of another run.
 int merge_evaluations(const CommandLine& cli);
 
-/// `eval-loglik compare A B [C ...]`. Throws Error: kArgument for fewer than two folders or different
-/// images; kData for damaged or unfinished folders.
+/// `eval-loglik compare A B [C ...]`. Throws Error: kArgument for fewer than two folders or
+/// different images; kData for damaged or unfinished folders.
 int compare_evaluations(const CommandLine& cli);
 
 /// `eval-loglik diagnose DIR`. Returns 0 if there are no findings, else 1. Throws Error as
