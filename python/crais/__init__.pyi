@@ -39,6 +39,7 @@ from crais.evaluation import evaluate as evaluate
 from crais.evaluation import log_normalizer as log_normalizer
 from crais.results import BayesFactor as BayesFactor
 from crais.results import Comparison as Comparison
+from crais.results import Evidence as Evidence
 from crais.results import Result as Result
 from crais.results import bayes_factor as bayes_factor
 from crais.results import compare as compare

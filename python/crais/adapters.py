@@ -50,7 +50,7 @@ def model_of(target: Any) -> Model | None:
     """The density of a model; None for a function of z. Raises UsageError for a model without one.
 
     A function is a model of NumPyro or Pyro if its code refers to the package and it has no
-    argument that must be given, where a log density has z; functools.partial gives a model's data.
+    argument that must be given, where a log density has z; model_kwargs give a model's data.
     """
     if hasattr(target, "log_density_gradient") and hasattr(target, "param_unc_num"):
         return _of_stan(target)
@@ -69,7 +69,7 @@ def explain_missing(target: Any) -> str:
     if not {"numpyro", "pyro"} & packages_of(target):
         return ""
     first = (required_arguments(target) or ["z"])[0]
-    return f", or, of a model, its data: functools.partial(model, {first}=...)"
+    return f", or, of a model, its data: model_kwargs={{'{first}': ...}}"
 
 
 def _latent(trace: Mapping[str, Any]) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def _latent(trace: Mapping[str, Any]) -> dict[str, Any]:
     if not latent:
         raise UsageError("the model has no latent sites")
     if num_observed == 0:
-        raise UsageError(f"no site of the model is observed{_NO_DATA}functools.partial(model, y=...)")
+        raise UsageError(f"no site of the model is observed{_NO_DATA}model_kwargs={{'y': ...}}")
     return latent
 
 

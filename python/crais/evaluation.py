@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import numbers
 import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -33,20 +34,18 @@ from crais.captured_model import (
     check_unchanged,
 )
 from crais.latents import Latent, sizes_of
-from crais.likelihoods import Likelihood, named
-from crais.models import InMemory, in_memory
+from crais.likelihoods import Likelihood
+from crais.models import InMemory, in_memory, own_latent, parts_of, unwrapped
 from crais.priors import Prior
-from crais.priors import adapted as adapted_prior
 from crais.random_state import OwnNumbers
 from crais.reentry import keeps_state
-from crais.results import Result
+from crais.results import Evidence, Result
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from crais._options import CertifyOptions, EvaluateOptions, LogNormalizerOptions
 
-_LATENTS = ("latent_dim", "latent_size", "latent_dims", "z_dim", "n_latent")
 # What others call our arguments.
 _OTHER_NAMES = {
     "bounds": "support=[(low, high), ...]",
@@ -118,7 +117,8 @@ def evaluate(
     Ctrl-C raises Interrupted, whose `result` has the finished images; with out="folder", another
     call with resume=True continues. Raises UsageError, PlanError, DataError, NoInputError, and
     whatever the model raises. Cost: 776 evaluations of the decoder an image, before base and
-    pilots; `budget` sets another number.
+    pilots, and more where the control asks for longer chains, at most `max_evals` (20,000);
+    `budget` sets another number.
 
     Other options are the flags of eval-loglik:
     """
@@ -166,8 +166,8 @@ def evaluate(
         raise UsageError(f"the model is a class: give an instance, as {model.__name__}()")
     if isinstance(labels, str):
         raise UsageError("labels of a model in memory must be a tensor or an array, not a file's name")
-    model = _unwrapped(model)
-    parts = _parts_of(model, {**functions, "likelihood": likelihood})
+    model = unwrapped(model)
+    parts = parts_of(model, {**functions, "likelihood": likelihood})
     if dtype is not None:
         parts = _in_float32(parts, dtype)
     if labels is None and _is_conditional(parts):
@@ -188,7 +188,7 @@ def evaluate(
         captured = in_memory(
             **parts,
             force_dtype=str(options.get("force_dtype") or "auto"),
-            latent=latent if latent is not None else _latent_of(model, parts["encoder"]),
+            latent=latent if latent is not None else own_latent(model, parts["encoder"]),
             shapes=[shape] if shape is not None else shapes_for(pixels),
             labels=given,
             simulate=_count(options.get("simulate")),
@@ -257,14 +257,16 @@ def log_normalizer(
     value_and_grad: Function | None = None,
     base: Any = None,
     starts: Any = None,
+    model_args: Sequence[Any] = (),
+    model_kwargs: Mapping[str, Any] | None = None,
     progress: bool = True,
     **flags: Unpack[LogNormalizerOptions],
-) -> Result:
+) -> Evidence:
     """Estimates the log normaliser of an unnormalised density, in nats, or the evidence of a model.
 
     >>> z = crais.log_normalizer(log_density, dim=61)
     >>> z = crais.log_normalizer(log_likelihood, prior=torch.distributions.Normal(0, 1), dim=8)
-    >>> z = crais.log_normalizer(model)                      # of NumPyro, Pyro, PyMC, BridgeStan
+    >>> z = crais.log_normalizer(model, model_kwargs={"y": y})   # of NumPyro, Pyro, PyMC, BridgeStan
     >>> z.log_z, z.mc_se, z.flagged, z.reasons
 
     target       a function of PyTorch or JAX: z [B, dim] -> log density [B], nats, or for one row
@@ -286,6 +288,7 @@ def log_normalizer(
     starts       [S, dim]: points near mass that you know of. The search for modes climbs from them
                  first, then from N(0, I) times 1, 3, 10 and 30. With a prior, a support or a model
                  they are points e, where theta = T(e) and e ~ N(0, I) is about the prior
+    model_args, model_kwargs   data of a model of NumPyro or Pyro
     progress     show a bar, if tqdm is installed
 
     crais fits a base and draws from it. If the weights of the draws have a light tail, the estimate
@@ -308,6 +311,8 @@ def log_normalizer(
     for name in options.keys() & _OTHER_NAMES.keys():
         raise UsageError(f"{name}: say {_OTHER_NAMES[name]}")
     native.check_names("estimate-logz", flags, log_normalizer)
+    if model_args or model_kwargs:
+        target = functools.partial(target, *model_args, **(model_kwargs or {}))
     if base is None or isinstance(base, str):
         options, base = {"base": base, **options}, None
     spaces = {"prior": prior, "prior_transform": prior_transform, "support": support, "base": base}
@@ -369,13 +374,14 @@ def _estimated(
     density: Density | None = None,
     *,
     program: str = "estimate-logz",
-    unit: str = "problems",
+    unit: str = "replicates",
     **about: Any,
-) -> Result:
+) -> Any:
     """The result of a report; raises Interrupted where Ctrl-C came, or it is not whole."""
     report, run = native.call(program, function, progress=progress, unit=unit, **about)
-    images = run.images if unit == "images" else None
-    result = Result(report, images, density) if report.done > 0 else None
+    result: Result | Evidence | None = None
+    if report.done > 0:
+        result = Result(report, run.images) if unit == "images" else Evidence(report, density)
     if result is not None and report.done == report.total and not run.stopped:
         return result
     error = Interrupted(f"interrupted; {report.done:,} of {report.total:,} {unit} are done")
@@ -456,69 +462,12 @@ def _evaluated(
     )
 
 
-def _parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The functions of a module, where they are not given."""
-    parts = dict(arguments)
-    if parts["prior"] is None:
-        parts["prior"] = getattr(model, "prior", None)
-    if parts["encoder"] is None:
-        parts["encoder"] = _method(model, "encode", "encoder")
-    if parts["log_joint"] is None:
-        for name, own in (("decoder", ("decode", "decoder")), ("likelihood", ("likelihood",))):
-            parts[name] = parts[name] if parts[name] is not None else _method(model, *own)
-        if parts["decoder"] is None or parts["likelihood"] is None:
-            parts["log_joint"] = getattr(model, "log_joint", None)
-        if parts["log_joint"] is None and parts["decoder"] is None:
-            raise UsageError(
-                "the model has neither decode(z) nor log_joint(z, x): give decoder=..., or "
-                "log_joint=..."
-            )
-    if parts["log_joint"] is not None and arguments["decoder"] is None:
-        parts["decoder"] = parts["likelihood"] = None
-    for name in ("decoder", "encoder", "log_joint"):
-        parts[name] = bare(parts[name])
-        if parts[name] is not None and not callable(parts[name]):
-            raise UsageError(f"{name} must be a function")
-    if isinstance(parts["likelihood"], str):
-        parts["likelihood"] = named(parts["likelihood"])
-    if parts["likelihood"] is not None and not isinstance(parts["likelihood"], Likelihood):
-        raise UsageError("likelihood must be one of crais's likelihoods, such as crais.Bernoulli()")
-    if parts["prior"] is not None:
-        parts["prior"] = adapted_prior(parts["prior"])
-    return parts
-
-
-def _unwrapped(model: Any) -> Any:
-    """What DataParallel, torch.compile, Lightning or another module of one's own is around."""
-
-    def is_model(one: Any) -> bool:
-        return any(hasattr(one, name) for name in ("decode", "decoder", "log_joint"))
-
-    if is_model(model) or not isinstance(model, torch.nn.Module):
-        return model
-    inner = [unwrapped for child in model.children() if is_model(unwrapped := _unwrapped(child))]
-    return inner[0] if len(inner) == 1 else model
-
-
-def _method(model: Any, *names: str) -> Function | None:
-    return next((getattr(model, name) for name in names if hasattr(model, name)), None)
-
-
 def _count(value: Any) -> int:
     """0 for what is no count: the program says so."""
     try:
         return max(0, int(value or 0))
     except (TypeError, ValueError):
         return 0
-
-
-def _latent_of(model: Any, encoder: Function | None) -> Latent | None:
-    """As the model says it; by other libraries' names where no encoder does."""
-    for name in ("latent",) if encoder is not None else ("latent", *_LATENTS):
-        value = getattr(model, name, None)
-        if isinstance(value, int) or isinstance(value, (tuple, list, torch.Size)) and value:
-            return value
-    return None
 
 
 def _density(function: Function) -> Function:

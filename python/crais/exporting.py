@@ -37,8 +37,9 @@ from crais.captured_model import (
     joint_of,
     manifest,
 )
-from crais.latents import Latent
-from crais.likelihoods import Likelihood, named
+from crais.latents import Latent, sizes_of
+from crais.likelihoods import Likelihood
+from crais.models import captured_model, own_latent, parts_of, unwrapped
 from crais.outputs import unvalidated
 from crais.priors import Prior
 from crais.random_state import OwnNumbers
@@ -49,7 +50,7 @@ _MAX_ROWS = 1 << 20
 _BATCH = 16  # rows of a reader's call, whose activations stay in the processor's cache
 
 
-@dataclass
+@dataclass(repr=False)
 class ExportReport:
     """What `export` wrote, and how it compares with eager PyTorch.
 
@@ -73,7 +74,7 @@ class ExportReport:
     decoder_is_fused: bool
     notes: list[str]
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         lines = [
             f"{self.path}: {self.kind}, {self.bytes / 1e6:.1f} MB in {self.seconds:.0f} s: "
             + ", ".join(self.functions),
@@ -87,10 +88,11 @@ class ExportReport:
 
 
 def export(
-    path: str | os.PathLike[str],
+    model: Any = None,
+    path: str | os.PathLike[str] | None = None,
     *,
-    latent: Latent,
-    image_shape: Sequence[int],
+    latent: Latent | None = None,
+    image_shape: Sequence[int] | None = None,
     decoder: Function | None = None,
     likelihood: Likelihood | str | None = None,
     prior: Prior | torch.distributions.Distribution | torch.nn.Module | None = None,
@@ -108,15 +110,18 @@ def export(
 ) -> ExportReport:
     """Compiles a model into a file, which `eval-loglik` and `crais.evaluate` take.
 
+    >>> crais.export(vae, "vae.pt2", likelihood=crais.Bernoulli(), image_shape=(1, 28, 28))
     >>> crais.export("vae.pt2", decoder=vae.decode, likelihood=crais.Bernoulli(), latent=32,
     ...              image_shape=(1, 28, 28))
+
+    The model and the path may come in either order.
 
     A path that ends in .pt gets TorchScript, which is slower, but runs under every LibTorch and
     needs no compiler. Any other path gets native code for this PyTorch and this processor.
 
-    Give a `decoder` with its `likelihood`, or a `log_joint`:
+    Without a model, give a `decoder` with its `likelihood`, or a `log_joint`:
 
-    decoder, likelihood, prior, log_prior, log_joint, encoder, latent, image_shape
+    model, decoder, likelihood, prior, log_prior, log_joint, encoder, latent, image_shape
                   as in `crais.evaluate`; annealing starts at the encoder's q(z | x)
     labels        of a conditional model p(x | y): examples of y [K, ...], float32 or int64, one of
                   which each simulated datum gets. Functions then take y after their other
@@ -137,23 +142,35 @@ def export(
     for other in others:
         parameters = inspect.signature(export).parameters
         raise UsageError(f"no option {other}{did_you_mean(other, parameters)}")
-    model = CapturedModel(
-        latent=latent,
-        shape=image_shape,
-        decoder=decoder,
-        likelihood=named(likelihood) if isinstance(likelihood, str) else likelihood,
-        prior=prior,
-        log_prior=log_prior,
-        encoder=encoder,
-        log_joint=log_joint,
-        labels=labels,
+    if isinstance(model, (str, os.PathLike)):
+        model, path = path, model
+    if path is None:
+        raise UsageError('give the file to write, as "model.pt2"')
+    own = unwrapped(model)
+    parts = parts_of(
+        own,
+        {
+            "decoder": decoder,
+            "likelihood": likelihood,
+            "prior": prior,
+            "log_prior": log_prior,
+            "encoder": encoder,
+            "log_joint": log_joint,
+        },
     )
+    shape = getattr(own, "image_shape", None) if image_shape is None else image_shape
+    with OwnNumbers():
+        model = captured_model(
+            latent=own_latent(own, parts["encoder"]) if latent is None else latent,
+            shapes=[] if shape is None else [sizes_of(shape, "image_shape")],
+            labels=labels,
+            **parts,
+        )
     if model.device.type not in ("cpu", "cuda"):
         raise UsageError(f"a model on {model.device} cannot be exported; move it to the CPU")
     notes: list[str] = []
     with model.in_eval_mode():
         with OwnNumbers():
-            model.check_shapes()
             found = model.captured(
                 name or os.path.splitext(os.path.basename(path))[0],
                 simulate,
@@ -178,6 +195,8 @@ def export(
                 kind, joint = "TorchScript", _write_script(file, model, found)
             else:
                 described["cpu_flags"] = _cpu_flags(march)
+                if not quiet:
+                    print(f"{path}: compiling, for up to two minutes", file=sys.stderr, flush=True)
                 kind, joint = "compiled", _write_package(file, model, found, march)
             (value, grad), wanted = joint(*check_inputs(arrays)), arrays["check.value"]
             if differ(value, wanted, VALUE_TOLERANCE) or differ(
@@ -188,7 +207,7 @@ def export(
                 )
             size = os.path.getsize(file)
             os.replace(file, path)
-    report = ExportReport(
+    return ExportReport(
         path=os.fspath(path),
         bytes=size,
         seconds=time.monotonic() - started,
@@ -199,9 +218,6 @@ def export(
         decoder_is_fused=known is not None,
         notes=notes,
     )
-    if not quiet:
-        print(report, file=sys.stderr)
-    return report
 
 
 def _compile(

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from crais import native
-from crais.captured import Function, device_of, digest_of, other_dtype
+from crais.captured import Function, bare, device_of, digest_of, other_dtype
 from crais.encoders import adapted
 from crais.errors import RowShapeError, UsageError
 from crais.forces import MUCH_WORK, processor_has_bfloat16
@@ -22,11 +22,13 @@ from crais.captured_model import (
     taking_shapes,
 )
 from crais.latents import Latent, sizes_of
-from crais.likelihoods import Likelihood
+from crais.likelihoods import Likelihood, named
 from crais.outputs import shape_of
+from crais.priors import adapted as adapted_prior
 from crais.random_state import OwnNumbers
 from crais.reentry import keeps_state
 
+_LATENTS = ("latent_dim", "latent_size", "latent_dims", "z_dim", "n_latent")  # of other libraries
 _ROWS = {"cpu": 64}  # of a call
 _ROWS_ELSEWHERE = 8192
 
@@ -41,6 +43,48 @@ class InMemory:
     shape: Sequence[int]  # of a datum, as its functions take it
     check: Callable[[], None]  # for the end of a run
     keeps_state: bool  # so that one thread alone may call its functions
+
+
+def captured_model(
+    *,
+    shapes: Sequence[Sequence[int]],
+    latent: Latent | None,
+    labels: Tensor | None,
+    data: Tensor | None = None,
+    **parts: Any,
+) -> CapturedModel:
+    """The model with the first of the `shapes` of a datum that its functions take.
+
+    Without any, the shape is that of what the decoder returns, and without `latent` the encoder
+    tells it. `parts` are decoder, likelihood, prior, encoder, log_joint and log_prior.
+    """
+    decoder, encoder, likelihood = parts["decoder"], parts["encoder"], parts["likelihood"]
+    device = device_of(
+        [decoder, encoder, parts["log_joint"]], [likelihood, parts["prior"], parts["log_prior"]]
+    )
+    sizes = None if latent is None else sizes_of(latent)
+    y = () if labels is None else (labels[:1].to(device),)
+    if not shapes:
+        shapes = [_shape_of(decoder, likelihood, sizes, device, y)]
+    failure: Exception | None = None
+    for shape in shapes:
+        try:
+            own = sizes or _latent_of(encoder, shape, device, y)
+            model = CapturedModel(latent=own, shape=shape, labels=labels, data=data, **parts)
+            model.check_shapes()
+            return model
+        except (RuntimeError, ValueError, TypeError, IndexError) as error:
+            # A fault of a model that ran says more than that it does not take a shape.
+            if failure is None or _is_fault(error) and not _is_fault(failure):
+                failure = error
+    assert failure is not None
+    kind = other_dtype(parts.values(), torch.float32)
+    if kind and isinstance(failure, (RuntimeError, RowShapeError)):
+        raise UsageError(
+            f"the model's parameters are torch.{kind}; models are float32: call .float(), "
+            'or give dtype="float32", which evaluates a copy'
+        ) from None
+    raise failure
 
 
 def in_memory(
@@ -59,43 +103,18 @@ def in_memory(
 
     Its check is for the end: it raises UsageError where the model is not what it was.
 
-    Images have the first of the `shapes` that the functions take; without any, the shape of what
-    the decoder returns. With `force_dtype` bfloat16, or auto where it pays, there is a function
+    Shapes and latent are as in `captured_model`. With `force_dtype` bfloat16, or auto where it pays, there is a function
     whose gradient is in bfloat16. `simulate` is how many images are to be drawn from the model;
     where draws are no function of uniform numbers, they are made here. `data` are a few images, as
     the likelihood takes them. Unless `threads_apart` is False, the functions are tried for state
     that they keep. `parts` are decoder, likelihood, prior, encoder, log_joint and log_prior.
     """
-    decoder, encoder, likelihood = parts["decoder"], parts["encoder"], parts["likelihood"]
-    functions_of = [decoder, encoder, parts["log_joint"], parts["log_prior"]]
-    device = device_of(functions_of[:3], [likelihood, parts["prior"], parts["log_prior"]])
-    sizes = None if latent is None else sizes_of(latent)
+    encoder = parts["encoder"]
+    functions_of = [parts["decoder"], encoder, parts["log_joint"], parts["log_prior"]]
+    device = device_of(functions_of[:3], [parts[name] for name in ("likelihood", "prior", "log_prior")])
     with native.as_before(device), OwnNumbers():
         torch.set_num_threads(1)  # little work, and the same bits everywhere
-        y = () if labels is None else (labels[:1].to(device),)
-        if not shapes:
-            shapes = [_shape_of(decoder, likelihood, sizes, device, y)]
-
-        failure: Exception | None = None
-        for shape in shapes:
-            try:
-                own = sizes or _latent_of(encoder, shape, device, y)
-                model = CapturedModel(latent=own, shape=shape, labels=labels, data=data, **parts)
-                model.check_shapes()
-                break
-            except (RuntimeError, ValueError, TypeError, IndexError) as error:
-                # A fault of a model that ran says more than that it does not take a shape.
-                if failure is None or _is_fault(error) and not _is_fault(failure):
-                    failure = error
-        else:
-            assert failure is not None
-            kind = other_dtype(parts.values(), torch.float32)
-            if kind and isinstance(failure, (RuntimeError, RowShapeError)):
-                raise UsageError(
-                    f"the model's parameters are torch.{kind}; models are float32: call .float(), "
-                    'or give dtype="float32", which evaluates a copy'
-                ) from None
-            raise failure
+        model = captured_model(shapes=shapes, latent=latent, labels=labels, data=data, **parts)
         with model.in_eval_mode():
             found = model.captured(name, simulate, forces=_offers_forces(model, force_dtype))
             functions, inputs = found.functions, check_inputs(found.arrays)
@@ -161,3 +180,60 @@ def _shape_of(
     if shape is None or is_tensor and (likelihood is None or likelihood.uniforms is None):
         raise UsageError("give image_shape=(...), the shape of one datum")
     return shape
+
+
+def parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The functions of a module, where they are not given."""
+    parts = dict(arguments)
+    if parts["prior"] is None:
+        parts["prior"] = getattr(model, "prior", None)
+    if parts["encoder"] is None:
+        parts["encoder"] = _method(model, "encode", "encoder")
+    if parts["log_joint"] is None:
+        for name, own in (("decoder", ("decode", "decoder")), ("likelihood", ("likelihood",))):
+            parts[name] = parts[name] if parts[name] is not None else _method(model, *own)
+        if parts["decoder"] is None or parts["likelihood"] is None:
+            parts["log_joint"] = getattr(model, "log_joint", None)
+        if parts["log_joint"] is None and parts["decoder"] is None:
+            raise UsageError(
+                "the model has neither decode(z) nor log_joint(z, x): give decoder=..., or "
+                "log_joint=..."
+            )
+    if parts["log_joint"] is not None and arguments["decoder"] is None:
+        parts["decoder"] = parts["likelihood"] = None
+    for name in ("decoder", "encoder", "log_joint"):
+        parts[name] = bare(parts[name])
+        if parts[name] is not None and not callable(parts[name]):
+            raise UsageError(f"{name} must be a function")
+    if isinstance(parts["likelihood"], str):
+        parts["likelihood"] = named(parts["likelihood"])
+    if parts["likelihood"] is not None and not isinstance(parts["likelihood"], Likelihood):
+        raise UsageError("likelihood must be one of crais's likelihoods, such as crais.Bernoulli()")
+    if parts["prior"] is not None:
+        parts["prior"] = adapted_prior(parts["prior"])
+    return parts
+
+
+def unwrapped(model: Any) -> Any:
+    """What DataParallel, torch.compile, Lightning or another module of one's own is around."""
+
+    def is_model(one: Any) -> bool:
+        return any(hasattr(one, name) for name in ("decode", "decoder", "log_joint"))
+
+    if is_model(model) or not isinstance(model, torch.nn.Module):
+        return model
+    inner = [one for child in model.children() if is_model(one := unwrapped(child))]
+    return inner[0] if len(inner) == 1 else model
+
+
+def _method(model: Any, *names: str) -> Function | None:
+    return next((getattr(model, name) for name in names if hasattr(model, name)), None)
+
+
+def own_latent(model: Any, encoder: Function | None) -> Latent | None:
+    """As the model says it; by other libraries' names where no encoder does."""
+    for name in ("latent",) if encoder is not None else ("latent", *_LATENTS):
+        value = getattr(model, name, None)
+        if isinstance(value, int) or isinstance(value, (tuple, list, torch.Size)) and value:
+            return value
+    return None

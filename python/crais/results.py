@@ -46,47 +46,27 @@ class Control:
         return f"Control(gap={self.gap:.4g}, se={self.se:.2g}, images={self.images}, missed={self.missed})"
 
 
-class Result:
-    """Estimates of log p(x) of images, or of log Z of a density, in nats, with their errors.
+class Estimates:
+    """What results of images and of densities share. The attributes are those of the first method.
 
-    The attributes are those of the first method; `methods` has all of them. An estimate of log p(x)
-    or log Z is a lower bound on average, because the logarithm is concave (Jensen's inequality).
+    Floats: `mean` of the estimates; mc_se, its Monte Carlo standard error; bias, its expected bias,
+    at most 0, NaN where unknown; ess, the effective fraction of the chains, in (0, 1].
 
-    Floats, over all images (or replicates of a density):
-        mean       the mean estimate
-        data_se    its standard error because there are only these images
-        mc_se      its Monte Carlo standard error, because there are only these chains
-        bias       its expected bias, at most 0; NaN where unknown
-        ess        effective fraction of the chains, in (0, 1]
-        lower, upper, gap     of certificates (method="bidirectional"); else NaN
-
-    control: what the run makes of images that the model draws, a `Control`; None where it has none.
+    Arrays [N], an entry an image or replicate, means over repeats: std_error, bias_each, ess_each
+    in nats; flags: sets of bits, 0 where the estimate is to be trusted (`flag_words` names them);
+    pareto_k, accept_prob, evaluations where the method has them; indices in the data.
 
     flagged: True where the result as a whole is not to be trusted; `reasons` say why, and what
-    would mend it.
-
-    Arrays [N], an entry an image, means over repeats:
-        log_likelihood (log_normalizer for densities), std_error, bias_each, ess_each in nats;
-        flags: sets of bits, 0 where the estimate is to be trusted (`flag_words` names them);
-        upper_each, pareto_k, accept_prob, evaluations where the method has them; indices in the
-        data.
-
-    For a density, log_z is the log of the mean of all estimates of Z, and mean is the mean of their
-    logs. `notes` say what crais made of the density that it got. `samples` and `log_weights` are
-    its particles, and `to_arviz()` draws from them.
-
-    `warnings` are lines that say why the numbers may not mean what you think: [] where all is well.
-    A notebook shows the result as its tables, with its `report` below a fold.
+    would mend it. `warnings` are lines that say why the numbers may not mean what you think: []
+    where all is well. `methods` has the numbers of each method. A notebook shows the result as its
+    tables, with its `report` below a fold.
     """
 
-    def __init__(
-        self, report: Any, images: Any = None, density: Density | None = None
-    ) -> None:
+    _csv = "per_image.csv"
+
+    def __init__(self, report: Any) -> None:
         self._report = report
-        self.images = images
-        self._point: Function = (lambda z: z) if density is None else density.point
         self.summary: dict[str, Any] = json.loads(report.summary)
-        self.notes: list[str] = self.summary.get("notes", [])
         self.indices: Array = np.asarray(report.indices)
         self._tables: dict[str, dict[str, Array]] = {
             method: {name: column.numpy() for name, column in columns.items()}
@@ -97,29 +77,19 @@ class Result:
         first = self.methods[0]
         self.method: str = first["method"]
         self.mean = _number(first.get("log_likelihood", first.get("log_normalizer")))
-        self.data_se = _number(first.get("data_std_error"))
         self.mc_se = _number(first["monte_carlo_std_error"])
         self.bias = _number(first["estimated_bias"])
         self.ess = _number(first["ess"]["mean"])
-        certificate = first.get("certificate", {})
-        self.upper = _number(certificate.get("upper"))
-        self.lower = self.mean if certificate else math.nan
-        self.gap = _number(certificate.get("gap"))
-
-        control = self.summary.get("control", {})
-        self.control = None if "gap" not in control else Control(control)
-
         self.reasons: list[str] = [f"{r['what']} ({r['remedy']})" for r in first.get("reasons", [])]
         self.flagged = bool(self.reasons)
 
         table = self._tables[self.method]
-        self.log_normalizer: Array = table["log_normalizer"].mean(0)
+        self._each: Array = table["log_normalizer"].mean(0)
         repeats = len(table["std_error"])
         self.std_error: Array = np.sqrt((table["std_error"] ** 2).sum(0)) / repeats
         self.flags: Array = np.bitwise_or.reduce(table["flags"], 0)
         self.bias_each = self._mean_of("bias")
         self.ess_each = self._mean_of("ess")
-        self.upper_each = self._mean_of("upper")
         self.pareto_k = self._mean_of("pareto_k")
         self.accept_prob = self._mean_of("accept_prob")
         self.evaluations = self._mean_of("evaluations")
@@ -128,44 +98,127 @@ class Result:
         table = self._tables[self.method]
         return table[column].mean(0) if column in table else np.full(len(self), math.nan)
 
-    @property
-    def log_z(self) -> float:
-        """The log of the mean of all replicates' estimates of Z, nats. Densities alone have it.
+    def __len__(self) -> int:
+        return len(self.indices)
 
-        The mean is unbiased for Z. `mean`, the mean of their logs, is lower by about half the
-        variance of one log. Where replicates disagree, log_z is close to the highest of them.
-        Raises AttributeError for images.
+    def flag_words(self, i: int) -> str:
+        """The names of estimate i's flags, as "ess+tail"; "" where it has none."""
+        words: str = extension().flag_words(int(self.flags[i]))
+        return words
+
+    def __repr__(self) -> str:
+        table: str = self._report.text(80)
+        return table
+
+    def details(self) -> str:
+        """The other numbers of each method, as tables: base, ESS, acceptance, cost, rounds."""
+        tables: str = self._report.details(80)
+        return tables
+
+    def _repr_html_(self) -> str:
+        table = html.escape(self._report.text(0))
+        page = html.escape(self._report.file("report.html"))
+        return (
+            f"<pre style='line-height: 1.2'>{table}</pre><details><summary>Report, with pictures"
+            f'</summary><iframe sandbox="allow-scripts" srcdoc="{page}" style="width: 100%; height: 40rem; border: 0">'
+            "</iframe></details>"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of summary.json, as a dictionary."""
+        return dict(self.summary)
+
+    def to_pandas(self) -> Any:
+        """Its CSV file as a DataFrame, a row for each estimate, method and repeat. Needs pandas."""
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError:
+            raise ImportError("to_pandas needs pandas: pip install pandas") from None
+        return pandas.read_csv(io.StringIO(self._report.file(self._csv)), keep_default_na=True)
+
+    def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
+        """Writes a folder as the programs do: summary.json, CSV files and chunks for `resume`.
+
+        Raises UsageError if the folder holds results and `overwrite` is False.
         """
-        if not self._is_density():
-            raise AttributeError("log_z is for densities; images have `log_likelihood`")
+        self._report.save(os.fspath(folder), overwrite)
+
+    def report(self, path: str | os.PathLike[str]) -> None:
+        """Writes the page report.html: tables, reasons and pictures.
+
+        The page is one file, with charts to zoom into, and loads no other.
+        """
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self._report.file("report.html"))
+
+
+class Result(Estimates):
+    """Estimates of log p(x) of images, in nats, with their errors.
+
+    An estimate is a lower bound on average, because the logarithm is concave (Jensen's inequality).
+
+    log_likelihood   [N], nats; `mean` is its mean
+    data_se          the standard error of `mean` because there are only these images
+    control          what the run makes of images that the model draws, a `Control`; None where it
+                     has none
+    lower, upper, gap, upper_each     of certificates (method="bidirectional"); else NaN
+    images           what was evaluated
+    """
+
+    __doc__ += Estimates.__doc__ or ""
+
+    def __init__(self, report: Any, images: Any = None) -> None:
+        super().__init__(report)
+        self.images = images
+        self.log_likelihood = self._each
+        first = self.methods[0]
+        self.data_se = _number(first.get("data_std_error"))
+        certificate = first.get("certificate", {})
+        self.upper = _number(certificate.get("upper"))
+        self.lower = self.mean if certificate else math.nan
+        self.gap = _number(certificate.get("gap"))
+        self.upper_each = self._mean_of("upper")
+        control = self.summary.get("control", {})
+        self.control = None if "gap" not in control else Control(control)
+
+
+class Evidence(Estimates):
+    """Estimates of log Z of one density by independent replicates, in nats, with their error.
+
+    log_z            the log of the mean of all replicates' estimates of Z. The mean is unbiased for
+                     Z. `mean`, the mean of their logs, is lower by about half the variance of one
+                     log. Where replicates disagree, log_z is close to the highest of them
+    log_normalizer   [N], nats, of each replicate
+    notes            what crais made of the density that it got
+    rounds           before the estimate: evaluations of a replicate, log Z and its error (standard
+                     error and bias together), nats. Empty where `error` did not decide the length
+    barrier          the integral over beta of the standard deviation of the work rate, from the base
+                     to the density [Syed et al. 2024]; None without rounds
+    """
+
+    __doc__ += Estimates.__doc__ or ""
+    _csv = "per_problem.csv"
+
+    def __init__(self, report: Any, density: Density | None = None) -> None:
+        super().__init__(report)
+        self._point: Function = (lambda z: z) if density is None else density.point
+        self.notes: list[str] = self.summary.get("notes", [])
+        self.log_normalizer = self._each
         logs = torch.from_numpy(self._tables[self.method]["log_normalizer"])
-        return float(logs.flatten().logsumexp(0)) - math.log(logs.numel())
-
-    @property
-    def rounds(self) -> list[dict[str, float]]:
-        """The rounds before the estimate of a density: evaluations of a replicate, log Z and its
-        error (standard error and bias together), nats. Empty where `error` did not decide the length.
-        """
+        self.log_z = float(logs.flatten().logsumexp(0)) - math.log(logs.numel())
         names = {"evaluations": "evaluations", "log_normalizer": "log_z", "error": "error"}
-        return [
+        self.rounds: list[dict[str, float]] = [
             {names[name]: _number(value) for name, value in each.items()}
             for each in self.summary.get("rounds", [])
         ]
-
-    @property
-    def barrier(self) -> float | None:
-        """The integral over beta of the standard deviation of the work rate, from the base to the
-        density [Syed et al. 2024]; None without rounds.
-        """
-        found: float | None = self.summary.get("barrier")
-        return found
+        self.barrier: float | None = self.summary.get("barrier")
 
     @property
     def samples(self) -> Array | dict[str, Array]:
         """The particles of all replicates [N, ...], in the density's coordinates.
 
         Priors or supports by name give a dict of arrays. The particles' weights are `log_weights`.
-        Raises AttributeError for images, and UsageError where no particles were kept.
+        Raises UsageError where no particles were kept.
         """
         return self._particles().flat
 
@@ -185,8 +238,6 @@ class Result:
         return self._particles().to_arviz(draws, int(self.summary["settings"]["seed"]))
 
     def _particles(self) -> Particles:
-        if not self._is_density():
-            raise AttributeError("samples and log_weights are for densities")
         kept = self._report.particles
         if kept is None:
             raise UsageError(
@@ -195,63 +246,6 @@ class Result:
             )
         z, log_weights = kept
         return Particles(z, log_weights, self._point)
-
-    @property
-    def log_likelihood(self) -> Array:
-        """Estimates of log p(x), or of log Z for a density: [N], nats."""
-        return self.log_normalizer
-
-    def __len__(self) -> int:
-        return len(self.indices)
-
-    def flag_words(self, i: int) -> str:
-        """The names of estimate i's flags, as "ess+tail"; "" where it has none."""
-        words: str = extension().flag_words(int(self.flags[i]))
-        return words
-
-    def __repr__(self) -> str:
-        table: str = self._report.text(100)
-        return table
-
-    def _repr_html_(self) -> str:
-        table = html.escape(self._report.text(0))
-        page = html.escape(self._report.file("report.html"))
-        return (
-            f"<pre style='line-height: 1.2'>{table}</pre><details><summary>Report, with pictures"
-            f'</summary><iframe sandbox="allow-scripts" srcdoc="{page}" style="width: 100%; height: 40rem; border: 0">'
-            "</iframe></details>"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The content of summary.json, as a dictionary."""
-        return dict(self.summary)
-
-    def to_pandas(self) -> Any:
-        """per_image.csv as a DataFrame, a row for each image, method and repeat. Needs pandas."""
-        try:
-            pandas = importlib.import_module("pandas")
-        except ImportError:
-            raise ImportError("to_pandas needs pandas: pip install pandas") from None
-        name = "per_problem.csv" if self._is_density() else "per_image.csv"
-        return pandas.read_csv(io.StringIO(self._report.file(name)), keep_default_na=True)
-
-    def _is_density(self) -> bool:
-        return bool(self.summary["program"] == "estimate-logz")
-
-    def save(self, folder: str | os.PathLike[str], overwrite: bool = False) -> None:
-        """Writes a folder as the programs do: summary.json, CSV files and chunks for `resume`.
-
-        Raises UsageError if the folder holds results and `overwrite` is False.
-        """
-        self._report.save(os.fspath(folder), overwrite)
-
-    def report(self, path: str | os.PathLike[str]) -> None:
-        """Writes the page report.html: tables, reasons and pictures.
-
-        The page is one file, with charts to zoom into, and loads no other.
-        """
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self._report.file("report.html"))
 
 
 def _number(value: Any) -> float:
@@ -313,14 +307,14 @@ def compare(before: Result, after: Result) -> Comparison:
     `bayes_factor` compares these. Cost: no evaluation.
     """
     for result in (before, after):
-        if not isinstance(result, Result) or result._is_density():
+        if not isinstance(result, Result):
             raise UsageError("compare takes two results of evaluate; bayes_factor two of densities")
     one, two = (result.summary["images"]["sha256"] for result in (before, after))
     if one != two or len(before) != len(after):
         raise UsageError("the results have different images: evaluate both models on the same images")
     fields = extension().compare(
         *(
-            (one.log_normalizer.tolist(), one.std_error.tolist(), one.bias_each.tolist(),
+            (one.log_likelihood.tolist(), one.std_error.tolist(), one.bias_each.tolist(),
              (one.flags != 0).tolist())
             for one in (after, before)
         )
@@ -365,7 +359,7 @@ class BayesFactor:
         return "\n".join(lines + [f"Note: {note}." for note in self.notes])
 
 
-def bayes_factor(first: Result, second: Result) -> BayesFactor:
+def bayes_factor(first: Evidence, second: Evidence) -> BayesFactor:
     """The Bayes factor of two models, as log Z1 - log Z2 in nats, with its error.
 
     >>> crais.bayes_factor(crais.log_normalizer(...), crais.log_normalizer(...))
@@ -374,7 +368,7 @@ def bayes_factor(first: Result, second: Result) -> BayesFactor:
     UsageError where a result is of images. Cost: no evaluation.
     """
     for result in (first, second):
-        if not isinstance(result, Result) or not result._is_density():
+        if not isinstance(result, Evidence):
             raise UsageError("bayes_factor takes two results of log_normalizer")
     each = {"the first": first, "the second": second}
     reasons = [f"{name}: {line}" for name, result in each.items() for line in _doubts(result)]
@@ -387,7 +381,7 @@ def bayes_factor(first: Result, second: Result) -> BayesFactor:
     )
 
 
-def _doubts(result: Result) -> list[str]:
+def _doubts(result: Evidence) -> list[str]:
     """Reasons to doubt a result: its own, and those of its replicates if half are flagged."""
     flagged = [i for i in range(len(result)) if result.flags[i]]
     if 2 * len(flagged) < len(result):

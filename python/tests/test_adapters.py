@@ -114,7 +114,7 @@ def test_numpyro_models_that_are_refused(numpyro):
         return model
 
     normal = of_site(dist.Normal(0, 1))
-    refused(of_numpyro, r"give dim=D.* of a model, its data: functools.partial\(model, y=...\)")
+    refused(of_numpyro, r"give dim=D.* of a model, its data: model_kwargs={'y': ...}")
     refused(of_site(dist.Normal(0, 1), y=None), "no site of the model is observed, so log Z is 0")
     refused(of_site(dist.Normal(0, 1), obs=1.0), "the model has no latent sites")
     refused(of_site(dist.Poisson(3)), "the site a is discrete: sum it out")

@@ -39,11 +39,13 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
             at::empty({problems, start.size(1), start.size(1)}, start.options()),
             at::empty({problems, start.size(1), start.size(1)}, start.options()),
             at::empty({problems}, start.options().dtype(at::kDouble)),
-            at::empty({problems}, start.options().dtype(at::kBool))};
+            at::empty({problems}, start.options().dtype(at::kBool)),
+            at::ones({problems}, start.options().dtype(at::kBool))};
   at::Tensor place = at::arange(problems, start.options().dtype(at::kLong));  // [Q], still climbing
   at::Tensor failed = climber.not_finite();
   Factored factored;
   at::Tensor earlier;
+  bool is_over = true;  // though some still climb
   for (int64_t round = 0; round < rounds; ++round) {
     if (round > 0) earlier = factored.covariance_root;
     factored = climber.curvature();
@@ -56,7 +58,10 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
     const at::Tensor stops = failed | climber.has_arrived(factored.covariance_root, until) |
                              (climber.is_stuck() & (until > 0));
     const at::Tensor going = at::nonzero(~stops).flatten();
-    if (going.size(0) == 0) break;
+    if (going.size(0) == 0) {
+      is_over = false;
+      break;
+    }
     if (going.size(0) < place.size(0) && target.can_select()) {
       mode.put(place, climber, factored.covariance_root, earlier, failed);
       climber.narrow(going);
@@ -69,6 +74,7 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
     cost += Cost::with_gradient(place.size(0) * steps_a_round(target));
   }
   mode.put(place, climber, factored.covariance_root, earlier, failed);
+  if (is_over) mode.arrived.index_fill_(0, place, false);
   return mode;
 }
 

@@ -114,20 +114,21 @@ struct Mode {
   at::Tensor before;    // [P,D,D]: `root` one round earlier, perhaps across a kink
   at::Tensor log_mass;  // [P] float64: log gamma + log det root, log mass up to a constant
   at::Tensor failed;    // [P] bool
+  at::Tensor arrived;   // [P] bool: no step would climb much further
 
   /// `count` climbs that have ended where this one has.
   Mode repeated(int64_t count) const {
     const auto rows = [&](const at::Tensor& x) {
       return x.index_select(0, at::zeros({count}, x.options().dtype(at::kLong)));
     };
-    return {rows(z), rows(root), rows(root), rows(log_mass), rows(failed)};
+    return {rows(z), rows(root), rows(root), rows(log_mass), rows(failed), rows(arrived)};
   }
 
   /// These ends at `index` of `count` climbs, of which the others have failed.
   Mode among(int64_t count, const at::Tensor& index) const {
-    return {spread(z, count, index, 0), spread(root, count, index, 1),
+    return {spread(z, count, index, 0),      spread(root, count, index, 1),
             spread(before, count, index, 1), spread(log_mass, count, index, 0),
-            spread(failed, count, index, 1)};
+            spread(failed, count, index, 1), spread(arrived, count, index, 0)};
   }
 
   /// Sets the problems at `place` [Q] to the state of `climb`.

@@ -27,6 +27,7 @@
 #include "core/rng.h"
 #include "core/transition.h"
 #include "paths/power_mean.h"
+#include "samplers/importance.h"
 #include "samplers/plan.h"
 #include "samplers/settling.h"
 #include "targets/partitioned.h"
@@ -244,7 +245,10 @@ class Mixture : public BaseRule {
     const at::Tensor share = modes.partition
                                  ? modes.partition->log_share
                                  : at::zeros({1}, search.one.options().dtype(at::kDouble));
-    Trial best = attempt([&] { return tried(search, {modes.map.widened(widening_), share}); });
+    const Normals normals{modes.map.widened(widening_), share};
+    if (is_nearly_normal(modes, search))
+      return {Trial{std::make_shared<Parts>(search.one, normals)}, false};
+    Trial best = attempt([&] { return tried(search, normals); });
     best.may_miss = modes.ambiguous.any().item<bool>();
     const Trial by_splines = from_modes(modes, best, search), by_prior = from_prior(search);
     search.splines_hold = by_splines.may_reach(std::max(best.value, by_prior.value));
@@ -252,6 +256,26 @@ class Mixture : public BaseRule {
       if (rough.beats(best)) best = rough;
     const bool still_climbs = improve(search, best);
     return {std::move(best), still_climbs};
+  }
+
+  /// True if all starts of the search led to one mode, draws from the normal there have even
+  /// weights, and four standard deviations out the density falls nearly as far as it. Such a density
+  /// needs no trial. Cost: a density for each particle and each of 2 D + 1 points.
+  bool is_nearly_normal(const Base& modes, Search& search) const {
+    constexpr double kEven = 0.5, kLight = 0.6, kOut = 4;
+    if (modes.map.num_problems() > 1 || (modes.fell_back | modes.ambiguous).any().item<bool>())
+      return false;
+    const LogWeights drawn =
+        importance_log_weights(Problem(search.one.shared(), modes.map), particles_, search.rng);
+    search.cost += drawn.cost;
+    if (!(ess(drawn.log_w).item<double>() > kEven)) return false;
+    const at::Tensor axes = kOut * at::eye(search.one.dim(), search.one.options());
+    const at::Tensor e = at::cat({at::zeros_like(axes.slice(0, 0, 1)), axes, -axes});
+    const at::Tensor height =
+        search.one.log_density(modes.map.to_z(e.unsqueeze(0))).to(at::kDouble).flatten();
+    search.cost += Cost{e.size(0), 0};
+    const at::Tensor fall = height[0] - height.slice(0, 1);
+    return (fall > kLight * 0.5 * kOut * kOut).all().item<bool>();
   }
 
   /// What `trial` returns; a trial that every other beats if the density refuses to start there.

@@ -338,7 +338,10 @@ class Modes : public BaseRule {
     const auto many = for_each_start(target, from);
     const at::Tensor start = from.flatten(0, 1);
     const at::Tensor rows = at::nonzero(start.isfinite().all(1)).flatten();
-    const Mode ends = climb(*many->select(rows), start.index_select(0, rows), kRounds, until, cost);
+    Mode ends = climb(*many->select(rows), start.index_select(0, rows), kRounds, until, cost);
+    // From far out in a tail a climb may take too long: it has found no mode.
+    if (target.is_replicated() && ends.arrived.any().item<bool>())
+      ends.failed = ends.failed | ~ends.arrived;
     fits.add(*many, ends.among(start.size(0), rows), from.size(0), cost);
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,6 +28,8 @@ constexpr int64_t kMissed = 2;       // images with a gap above kLargeGap
 constexpr double kSmallError = 0.1;  // nats
 // Real images are clearly harder if their errors are larger by this factor, and matter.
 constexpr double kHarder = 3.0;
+constexpr double kGain = 0.75;  // of the distance between the bounds, when transitions double
+constexpr double kWays = 2;     // forwards and backwards
 
 /// Medians over images and repeats, without those that are not known.
 Hardness hardness_of(const MethodTable& table) {
@@ -91,7 +94,7 @@ TunedEstimator control_estimator(const TunedEstimator& tuned) {
 
 bool is_reached(const Control& control, double error) {
   constexpr double kChance = 2.0;
-  return control.chance <= error && control.gap <= error + kChance * control.chance &&
+  return control.gap <= error + kChance * std::min(control.chance, error) &&
          control.missed < kMissed;
 }
 
@@ -112,33 +115,45 @@ std::optional<Control> control_of(const RunResults& results, std::optional<doubl
   return control;
 }
 
-std::optional<TunedEstimator> lengthened(const TunedEstimator& tuned, const Chunks& chunks,
-                                         const ControlImages& images, int64_t threads,
-                                         const std::function<bool()>& stop) {
-  TunedState state = tuned.state();
+std::optional<Lengthened> lengthened(const TunedEstimator& tuned, const Chunks& chunks,
+                                     const ControlImages& images, int64_t threads,
+                                     const std::function<bool()>& stop) {
   const EstimateOptions& asked = tuned.options();
-  for (uint64_t round = 0;; ++round) {
-    const TunedEstimator both =
-        both_ways(asked, state, derive_seed(asked.seed, Purpose::kRound, round));
+  TunedState state = tuned.state();
+  std::optional<Lengthened> best;
+  for (double least = std::numeric_limits<double>::infinity();;) {
+    const TunedEstimator both = control_estimator(tuned.with(state));
     std::map<int64_t, ChunkResult> found;
+    Cost fits, estimates;
     std::mutex mutex;
     const auto compute = [&](int64_t i) {
       const c10::NoGradGuard no_grad;
       const int64_t c = chunks.first_control() + i;
       ChunkResult result = both.estimate(c, *images(chunks.begin(c), chunks.end(c)));
       const std::lock_guard lock(mutex);
-      state.tuning += result.base + result.tuning + result.runs.front().cost;
+      fits += result.base + result.tuning;
+      estimates += result.runs.front().cost;
       found.emplace(c, std::move(result));
     };
     parallel_for(chunks.count() - chunks.first_control(), threads, compute, stop);
     if (stop()) return {};
-    const int64_t longer = 2 * state.plan->num_steps();
-    const double cost = static_cast<double>(tuned.num_chains()) *
-                        static_cast<double>(tuned.evaluations_per_chain(longer));
-    if (is_reached(bounds_of(found), *asked.error) || cost > asked.max_evaluations) break;
-    state.plan = interpolate(*state.plan, longer);
+    const Control control = bounds_of(found);
+    const double distance = std::max(control.gap, control.chance);
+    const Cost all = fits + estimates;
+    if (best && distance > kGain * least) {  // the shorter plan does as well
+      TunedState kept = best->tuned.state();
+      kept.tuning += all;
+      best->tuned = best->tuned.with(std::move(kept));
+      return best;
+    }
+    least = distance;
+    best = {tuned.with(state), std::move(found)};
+    const double longer =
+        static_cast<double>(estimates.densities) / kWays * 2 / static_cast<double>(control.images);
+    if (is_reached(control, *asked.error) || longer > asked.max_evaluations) return best;
+    state.tuning += all;
+    state.plan = interpolate(*state.plan, 2 * state.plan->num_steps());
   }
-  return tuned.with(std::move(state));
 }
 
 }  // namespace crais

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -33,12 +34,18 @@ TunedEstimator control_estimator(const TunedEstimator& tuned);
 /// Images of the control from `begin` to `end` - 1.
 using ControlImages = std::function<std::shared_ptr<const Target>(int64_t begin, int64_t end)>;
 
-/// `tuned` with transitions doubled until is_reached(control, `error`), or until an estimate would
-/// take more than `max_evaluations`. Each round has chains of its own. Nothing if `stop` says so.
-/// Cost: that of the control for each round, added to `state().tuning`.
-std::optional<TunedEstimator> lengthened(const TunedEstimator& tuned, const Chunks& chunks,
-                                         const ControlImages& images, int64_t threads,
-                                         const std::function<bool()>& stop);
+/// A plan that is long enough, and the chunks of its control.
+struct Lengthened {
+  TunedEstimator tuned;
+  std::map<int64_t, ChunkResult> control;
+};
+
+/// `tuned` with transitions doubled until is_reached(control, `error`), until an estimate would take
+/// more than `max_evaluations`, or while doubling brings the bounds nearer. Nothing if `stop` says
+/// so. Cost: that of the control for each round but the one returned, added to `state().tuning`.
+std::optional<Lengthened> lengthened(const TunedEstimator& tuned, const Chunks& chunks,
+                                     const ControlImages& images, int64_t threads,
+                                     const std::function<bool()>& stop);
 
 /// How hard images are for a run: medians over images.
 struct Hardness {
@@ -63,7 +70,7 @@ struct Control {
 /// Nothing if the run has no control. `error` is what it was asked for.
 std::optional<Control> control_of(const RunResults& results, std::optional<double> error = {});
 
-/// True if the gap is below `error` nats, but for chance, which is below it too.
+/// True if the gap is below `error` nats, but for chance, which counts up to twice `error`.
 bool is_reached(const Control& control, double error);
 
 }  // namespace crais

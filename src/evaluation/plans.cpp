@@ -101,8 +101,8 @@ struct Replicates {
         last(has_witness ? 1 : 0) {}
 
   /// Evaluations of a replicate that the witness takes.
-  double witness() const {
-    if (!has_witness) return 0;
+  double witness(bool has_moves) const {
+    if (!has_witness || !needs_witness(has_moves, problem)) return 0;
     const int64_t dim = problem.target().dim();
     const int64_t each_settles = settling_evaluations(*parts.transition, witness_sweeps(dim));
     const int64_t all = num_witnesses(dim) * (each_settles + 1);
@@ -159,7 +159,8 @@ TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, c
     return of(replicates.tuned(*parts.rule, parts.options.chains, /*keeps_steps=*/false, rng));
   const double fit = static_cast<double>(base.densities) / static_cast<double>(replicates.count);
   const auto [steps, chains] = replicates.steps_and_chains(
-      *parts.options.budget - fit - replicates.witness(), replicates.pilots_per_chain);
+      *parts.options.budget - fit - replicates.witness(/*has_moves=*/true),
+      replicates.pilots_per_chain);
   return of(replicates.tuned(*parts.make_rule(steps), chains, /*keeps_steps=*/true, rng));
 }
 
@@ -202,7 +203,7 @@ class RoundRunner {
 
   /// Importance sampling from the base by so many evaluations of a replicate. Cost: none.
   Plan sampled(double evaluations) const {
-    constexpr double kFewestDraws = 128;  // of each part, to see the tail of the weights
+    constexpr double kFewestDraws = 256;  // of each part, to see the tail of the weights
     const double draws =
         std::max(kFewestDraws, evaluations / static_cast<double>(replicates_.each));
     const auto count = static_cast<int64_t>(draws);
@@ -215,7 +216,7 @@ class RoundRunner {
   double most_sampled(double spent) const {
     constexpr double kNumbers = 1 << 27;
     const auto count = static_cast<double>(replicates_.count);
-    const double seen_again = replicates_.has_witness ? kMostForward / count : 0;
+    const double seen_again = replicates_.witness(false) > 0 ? kMostForward / count : 0;
     return std::min(parts_.options.max_evaluations - spent - seen_again,
                     kNumbers / count / static_cast<double>(replicates_.problem.dim()));
   }
@@ -277,10 +278,11 @@ class RoundRunner {
            cost(chains) > kDearer * cost(draws);
   }
 
-  /// Evaluations of a replicate: of all rounds so far, and of what comes after the estimate.
-  double spent() const {
+  /// Evaluations of a replicate: of all rounds so far, and of what comes after an estimate that has
+  /// moves or not.
+  double spent(bool has_moves) const {
     return static_cast<double>(rounds_.cost.densities) / static_cast<double>(replicates_.count) +
-           replicates_.witness();
+           replicates_.witness(has_moves);
   }
 
  private:
@@ -337,7 +339,7 @@ Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, double 
   constexpr double kShare = 0.45;  // of what was spent: a fit pays off by a longer estimate
   const double first = problem.dim() > kManyDims ? 2000 : 8000;  // evaluations of a replicate
   RoundRunner runner(parts, problem, stream, rounds);
-  const auto so_far = [&] { return spent + runner.spent(); };
+  const auto so_far = [&](bool has_moves) { return spent + runner.spent(has_moves); };
   // Errors fall at least with the square root of the length.
   const auto wanted_after = [&](double evaluations) {
     const double ratio = rounds.rounds.back().error / *parts.options.error;
@@ -346,13 +348,14 @@ Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, double 
   Cover cover = Cover::kPoor;
   double by_draws = 0;  // evaluations that draws would take
   if (may_sample(parts)) {
-    cover = runner.cover_by(runner.sampled(first / 4));
+    cover = runner.cover_by(runner.sampled(std::min(first / 4, spent)));  // no dearer than the fit
     by_draws = wanted_after(rounds.rounds.back().evaluations);
   }
-  const auto draws_are_enough = [&] { return by_draws <= runner.most_sampled(so_far()); };
+  const auto draws_are_enough = [&] { return by_draws <= runner.most_sampled(so_far(false)); };
   const auto drawn = [&] {
+    const double before = so_far(false);
     return runner.sampled(
-        std::min(runner.most_sampled(so_far()), std::max(by_draws, kShare * so_far())));
+        std::min(runner.most_sampled(before), std::max(by_draws, kShare * before)));
   };
   if (cover == Cover::kFull && draws_are_enough()) {
     runner.measure_barrier_by_draws();
@@ -364,13 +367,13 @@ Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, double 
     if (cover == Cover::kDoubtful && !is_flagged && runner.chains_confirm_draws() &&
         draws_are_enough())
       return drawn();
-    const double left = parts.options.max_evaluations - so_far();
+    const double left = parts.options.max_evaluations - so_far(true);
     const double wanted = wanted_after(evaluations);
     // Flagged rounds predict nothing.
     const bool is_enough = !is_flagged && wanted <= kFarthest * evaluations;
     if (!is_enough && left >= 6 * evaluations) continue;  // a round, and the estimate after it
     rounds.is_short = !is_enough || wanted > left;
-    const double length = is_enough ? std::max(wanted, kShare * so_far()) : left;
+    const double length = is_enough ? std::max(wanted, kShare * so_far(true)) : left;
     return runner.lengthened(plan, std::max(evaluations, std::min(length, left)));
   }
 }

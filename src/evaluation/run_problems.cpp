@@ -30,11 +30,12 @@ std::vector<int64_t> indices_of(const ProblemSource& problems, int64_t begin, in
   return indices;
 }
 
-/// The shared state: read from the store, or tuned on the first problems and stored. Nothing if
+/// The shared state: read from the store, or tuned on the first problems and stored, with the chunks
+/// of the control that tuning has computed. Nothing if
 /// `stop` says so.
-std::optional<TunedEstimator> ready(const ProblemSource& problems, const Estimator& estimator,
-                                    const RunOptions& options, std::optional<TunedState> stored,
-                                    const std::function<bool()>& stop) {
+std::optional<Lengthened> ready(const ProblemSource& problems, const Estimator& estimator,
+                                const RunOptions& options, std::optional<TunedState> stored,
+                                const std::function<bool()>& stop) {
   const int64_t num_pilots = estimator.num_pilots(problems.count);
   const auto pilots = problems.make(0, num_pilots);
   const EstimateOptions& settings = estimator.options();
@@ -45,17 +46,17 @@ std::optional<TunedEstimator> ready(const ProblemSource& problems, const Estimat
     if (!settings.resampling.empty()) require_moving(settings.chains, together, pilots->dim());
     if (!settings.budget) require_weights(settings.chains, together);
   }
-  if (stored) return estimator.restore(std::move(*stored), *pilots);
-  std::optional<TunedEstimator> tuned = estimator.tune(*pilots, problems.count);
+  if (stored) return Lengthened{estimator.restore(std::move(*stored), *pilots), {}};
+  std::optional<Lengthened> tuned = Lengthened{estimator.tune(*pilots, problems.count), {}};
   if (settings.error && !pilots->is_replicated()) {
     if (!problems.control || settings.plan_per_problem)
       throw argument_error(
           "`error` of single problems needs a control and a plan that all share; ask for `steps`");
-    tuned = lengthened(*tuned, problems.chunks_of(settings.chunk), problems.control->make,
+    tuned = lengthened(tuned->tuned, problems.chunks_of(settings.chunk), problems.control->make,
                        options.threads, stop);
     if (!tuned) return {};
   }
-  if (options.store) options.store->write_state(tuned->state());
+  if (options.store) options.store->write_state(tuned->tuned.state());
   return tuned;
 }
 
@@ -111,10 +112,9 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
     separate_control(chunks, results);
     return results;
   }
-  const std::optional<TunedEstimator> found =
-      ready(problems, estimator, options, std::move(stored), stop);
+  std::optional<Lengthened> found = ready(problems, estimator, options, std::move(stored), stop);
   if (!found) return results;
-  const TunedEstimator& tuned = *found;
+  const TunedEstimator& tuned = found->tuned;
   results.state = tuned.state();
   const std::optional<TunedEstimator> of_control =
       problems.control ? std::optional(control_estimator(tuned)) : std::nullopt;
@@ -130,7 +130,10 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
     const ProblemSource& source = is_control ? *problems.control : problems;
     ChunkResult result;
     try {
-      result = (is_control ? *of_control : tuned).estimate(c, *source.make(begin, end));
+      const auto known = found->control.find(c);
+      result = known != found->control.end()
+                   ? std::move(known->second)
+                   : (is_control ? *of_control : tuned).estimate(c, *source.make(begin, end));
     } catch (const Error& error) {
       // Without an observer, the caller expects all chunks or an error.
       if (error.kind() != ErrorKind::kInterrupted || !options.observer) throw;

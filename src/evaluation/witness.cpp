@@ -49,6 +49,10 @@ constexpr int64_t kChunk = static_cast<int64_t>(kSharedStream - 2);  // streams 
 
 }  // namespace
 
+bool needs_witness(bool has_moves, const Problem& problem) {
+  return has_moves || problem.partition().has_value();
+}
+
 SettledShare settled_share(const EstimatorParts& parts, const Problem& problem, const Plan& plan,
                            const WeightedParticles& found, uint64_t stream, Cost& cost) {
   constexpr double kTop = 0.997;

@@ -16,6 +16,9 @@ constexpr int64_t num_witnesses(int64_t dim) { return dim > kManyDims ? 128 : 25
 constexpr int64_t kMostForward = 1 << 14;
 constexpr int64_t witness_sweeps(int64_t dim) { return dim > kManyDims ? 6 : 18; }
 
+/// False for importance sampling from one normal: where its weights are even, nothing is left to see.
+bool needs_witness(bool has_moves, const Problem& problem);
+
 /// `found` holds forward particles of every replicate, in the coordinates of `problem` and with
 /// their weights; `problem` has the parts. Some particles are resampled and settle under the
 /// density. If they end where the density is larger beside the base than at the weighted particles,

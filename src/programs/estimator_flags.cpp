@@ -128,6 +128,13 @@ RunSettings read_run(const CommandLine& cli, const std::string& problem) {
   return s;
 }
 
+bool given_length(const CommandLine& cli) {
+  for (const char* flag :
+       {"budget", "chains", "steps", "schedule", "step-size", "interpolate", "path"})
+    if (cli.given(flag)) return true;
+  return false;
+}
+
 json deciding_settings(const RunSettings& settings) {
   json deciding = settings.resolved;
   for (const char* operational : {"data-dir", "threads", "shard", "out", "resume", "overwrite",

@@ -57,6 +57,9 @@ RunSettings read_run(const CommandLine& cli, const std::string& problem);
 void refuse_idle(const CommandLine& cli, const EstimateOptions& options,
                  const std::string& problem);
 
+/// True if a flag says how long chains are.
+bool given_length(const CommandLine& cli);
+
 /// The flags that determine results: not those on place, speed and output. A device is represented
 /// by its kind, data by digests elsewhere.
 nlohmann::json deciding_settings(const RunSettings& settings);

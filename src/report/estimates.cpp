@@ -60,24 +60,25 @@ json to_json(const MethodSummary& s, const std::string& problem) {
 }
 
 Table::NamedCells row_of(const MethodSummary& s, const std::string& problem,
-                         const Table::NamedCells& own, const Table::NamedCells& details) {
+                         const Table::NamedCells& own) {
   const auto flagged = s.flags.find("any");
-  Table::NamedCells row = {{"method", s.method}, {"base", s.base}};
-  const auto add = [&row](const Table::NamedCells& cells) {
-    row.insert(row.end(), cells.begin(), cells.end());
-  };
-  add(own);
-  add({{"bias", known_or_dash(s.bias)},
-       {"ESS", fixed(s.ess_mean, 3)},
-       {"evals/" + problem, with_commas(std::llround(s.all_evaluations()))},
-       {"flagged", flagged == s.flags.end() ? "0" : with_commas(flagged->second)}});
-  add(details);
-  add({{"accept", s.accept_prob ? fixed(*s.accept_prob, 3) : "-"},
-       {"transitions", s.transitions ? significant(*s.transitions, 4) : "-"},
-       {"of it base", significant(s.base_evaluations, 3)},
-       {"of it tuning", significant(s.tuning_evaluations, 3)},
-       {problem + "s", with_commas(s.problems)},
-       {"label", s.bound}});
+  Table::NamedCells row = {{"method", s.method}};
+  row.insert(row.end(), own.begin(), own.end());
+  row.insert(row.end(),
+             {{"evals/" + problem, with_commas(std::llround(s.all_evaluations()))},
+              {"flagged", flagged == s.flags.end() ? "0" : with_commas(flagged->second)}});
+  return row;
+}
+
+Table::NamedCells details_of(const MethodSummary& s, const std::string& problem,
+                             const Table::NamedCells& own) {
+  Table::NamedCells row = {{"method", s.method}, {"base", s.base}, {"ESS", fixed(s.ess_mean, 3)}};
+  row.insert(row.end(), own.begin(), own.end());
+  row.insert(row.end(), {{"accept", s.accept_prob ? fixed(*s.accept_prob, 3) : "-"},
+                         {"transitions", s.transitions ? significant(*s.transitions, 4) : "-"},
+                         {"base evals", significant(s.base_evaluations, 3)},
+                         {"tuning evals", significant(s.tuning_evaluations, 3)},
+                         {problem + "s", with_commas(s.problems)}});
   return row;
 }
 

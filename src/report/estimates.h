@@ -16,10 +16,13 @@ namespace crais {
 /// A summary as JSON. `problem` is the program's word for a problem: "image".
 nlohmann::json to_json(const MethodSummary& summary, const std::string& problem);
 
-/// The row of a method in a table: the program's `own` columns, then the columns of every program,
-/// most important first, and among them `details`.
+/// The row of a method in the table that everybody reads: the program's `own` columns and those that
+/// say how good the estimate is. `problem` is the people's word: "image", "replicate".
 Table::NamedCells row_of(const MethodSummary& summary, const std::string& problem,
-                         const Table::NamedCells& own, const Table::NamedCells& details = {});
+                         const Table::NamedCells& own);
+/// The row of a method in the table of details.
+Table::NamedCells details_of(const MethodSummary& summary, const std::string& problem,
+                             const Table::NamedCells& own = {});
 /// The two bounds of a method that has a certificate. `lower` is its mean, nats.
 Table::NamedCells bounds_of(const MethodSummary& summary, double lower);
 

@@ -30,8 +30,8 @@ struct RunReport {
   nlohmann::json run;             // all that determines the results: run.json
   nlohmann::json summary;         // summary.json
   std::vector<ReportFile> files;  // the first is summary.json
-  /// Tables for people, in lines of at most `width` columns (0: no limit).
-  std::function<std::string(int width)> text;
+  /// Tables for people, in lines of at most `width` columns (0: no limit), and what few ask for.
+  std::function<std::string(int width)> text, details;
 
   std::string elsewhere = {};  // a line for a process whose part is done, if another one reports
 

@@ -176,6 +176,7 @@ class Subject:
 
     def _cell(self, options: dict[str, Any], images: Tensor | None) -> Values:
         """The columns of the first method [N], one number a run, and a plan."""
+        result: crais.Result | crais.Evidence
         try:
             if self.has_images:
                 result = crais.evaluate(self.operand, images, progress=False, **options)

@@ -135,10 +135,10 @@ LogzSummary summarise_one(const MethodTable& table, const LogzResults& results) 
   return s;
 }
 
-/// Tables of the methods and, where there are any, of rounds, bounds and expectations.
+/// Tables of the methods and, where there are any, of bounds and expectations.
 NotedTables result_tables(const LogzResults& results, const std::vector<LogzSummary>& methods,
                           const std::vector<TargetExpectation>& expectations) {
-  Table means("Log normaliser of " + results.target + " (dimension " + std::to_string(results.dim) +
+  Table means("Log evidence of " + results.target + " (dimension " + std::to_string(results.dim) +
                   "), nats",
               /*names=*/1);
   Table bounds("Bounds on log Z, nats");
@@ -149,31 +149,40 @@ NotedTables result_tables(const LogzResults& results, const std::vector<LogzSumm
       own.insert(own.end(), {{"truth", fixed(*results.truth, 4)},
                              {"error", fixed(*s.error, 4)},
                              {"z", fixed(*s.z_score, 1)}});
-    means.add_row(row_of(s, "problem", own));
+    own.emplace_back("bias", known_or_dash(s.bias));
+    means.add_row(row_of(s, "replicate", own));
     if (s.certificate) bounds.add_row(bounds_of(s, s.mean));
   }
   std::string reading =
       "A lower bound holds on average: E[estimate] <= log Z. MC SE is the error of the mean over "
-      "problems, which are replicates of one density; the mean is expected to be off by bias";
+      "replicates; the mean is expected to be off by bias";
   if (results.truth)
     reading += "; z is the error divided by MC SE, far below 0 if the bound is loose";
   NotedTables shown = {{means, {reading + "."}}};
-  if (std::vector<Round> rounds = rounds_of(results); !rounds.empty()) {
-    const LogzSummary& s = methods.front();
-    rounds.push_back({s.evaluations, s.mean, std::hypot(s.std_error, s.bias)});
-    Table table("Rounds are pilots, in nats; the estimate uses fresh particles; barrier " +
-                significant(*barrier_of(results), 2));
-    for (size_t r = 1; r <= rounds.size(); ++r)
-      table.add_row({{"round", r < rounds.size() ? std::to_string(r) : "estimate"},
-                     {"evals/problem", with_commas(std::llround(rounds[r - 1].evaluations))},
-                     {"log Z", fixed(rounds[r - 1].log_normalizer, 4)},
-                     {"error", significant(rounds[r - 1].error, 2)}});
-    shown.push_back({table, {}});
-  }
   if (!bounds.rows().empty())
     shown.push_back({bounds, {"The truth lies between the bounds on average."}});
   for (const TargetExpectation& e : expectations)
     shown.push_back({expectation_table(e), {reading_of(e.estimate)}});
+  return shown;
+}
+
+/// Tables of how the methods went and, where there are any, of rounds.
+NotedTables detail_tables(const LogzResults& results, const std::vector<LogzSummary>& methods) {
+  Table details("Details", /*names=*/1);
+  for (const LogzSummary& s : methods) details.add_row(details_of(s, "replicate"));
+  NotedTables shown = {{details, {}}};
+  std::vector<Round> rounds = rounds_of(results);
+  if (rounds.empty()) return shown;
+  const LogzSummary& s = methods.front();
+  rounds.push_back({s.evaluations, s.mean, std::hypot(s.std_error, s.bias)});
+  Table table("Rounds are pilots, in nats; the estimate uses fresh particles; barrier " +
+              significant(*barrier_of(results), 2));
+  for (size_t r = 1; r <= rounds.size(); ++r)
+    table.add_row({{"round", r < rounds.size() ? std::to_string(r) : "estimate"},
+                   {"evals/replicate", with_commas(std::llround(rounds[r - 1].evaluations))},
+                   {"log Z", fixed(rounds[r - 1].log_normalizer, 4)},
+                   {"error", significant(rounds[r - 1].error, 2)}});
+  shown.push_back({table, {}});
   return shown;
 }
 
@@ -249,7 +258,8 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
                                  {"error", json_number(round.error)}});
   if (const auto barrier = barrier_of(results)) summary["barrier"] = json_number(*barrier);
   if (!expectations.empty()) summary["expectations"] = to_json(expectations);
-  const NotedTables shown = result_tables(results, methods, expectations);
+  const NotedTables shown = result_tables(results, methods, expectations),
+                    details = detail_tables(results, methods);
   std::string remarks;
   std::vector<std::string> findings;
   for (const LogzSummary& s : methods) {
@@ -258,10 +268,11 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
   }
   const auto everything = std::make_shared<const LogzResults>(results);
   const auto page = [=] {
-    RunPage page{"Log normaliser of " + everything->target, "problem", "log Z"};
+    RunPage page{"Log evidence of " + everything->target, "problem", "log Z"};
     page.command =
         command_of(estimate_logz_synopsis(), {everything->target}, summary.at("settings"));
     page.tables = shown;
+    page.tables.insert(page.tables.end(), details.begin(), details.end());
     page.findings = findings;
     if (everything->cloud) page.particles = *everything->cloud;
     return html_of(page, *everything, summary);
@@ -274,12 +285,18 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
   if (!expectations.empty())
     files.push_back({"expectations.csv", [=] { return expectations_csv(expectations); }});
   files.push_back({"report.html", page});
-  return {std::move(results), {}, {}, std::move(summary), std::move(files), [=](int width) {
+  return {std::move(results),
+          {},
+          {},
+          std::move(summary),
+          std::move(files),
+          [=](int width) {
             std::string text = text_of(shown, width) + wrapped(remarks, width);
             for (const std::string& note : everything->notes)
               text += wrapped("Note: " + note + ".", width);
             return text;
-          }};
+          },
+          [=](int width) { return text_of(details, width); }};
 }
 
 }  // namespace crais

@@ -27,9 +27,7 @@ void refuse_idle_folder(const CommandLine& cli, const std::string& target) {
 void set_defaults(const CommandLine& cli, LogzSettings& settings) {
   EstimateOptions& o = settings.estimator;
   if (!o.error) {
-    for (const char* flag :
-         {"budget", "chains", "steps", "schedule", "step-size", "interpolate", "path"})
-      if (cli.given(flag)) return;
+    if (given_length(cli)) return;
     if (o.methods != std::vector<std::string>{"ais"} || cli.text("preset") != "recommended") return;
     o.error = kDefaultError;
     settings.resolved["error"] = kDefaultError;

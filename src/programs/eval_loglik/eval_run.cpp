@@ -35,14 +35,19 @@ double bits_offset(const ModelDescription& model, const EvalImages& images) {
 }
 
 /// Sets the chunk size if the user has not: small enough for eight threads to share the images,
-/// whatever the real number of threads, because results depend on settings alone.
-const EstimateOptions& with_chunks_of(EvalSettings& settings, int64_t images) {
+/// whatever the real number of threads, because results depend on settings alone. The default
+/// `error` needs a model that draws.
+const EstimateOptions& completed(EvalSettings& settings, const EvalModel& model, int64_t images) {
   constexpr int64_t kThreads = 8, kLeast = 4;
   const bool is_chosen = settings.resolved.value("chunk", json()).is_number();
   if (!is_chosen && settings.device.is_cpu())
     settings.estimator.chunk =
         std::clamp((images + kThreads - 1) / kThreads, kLeast, settings.estimator.chunk);
   settings.resolved["chunk"] = settings.estimator.chunk;
+  if (model.num_draws() == 0 && settings.images.given.count("error") == 0) {
+    settings.estimator.error.reset();
+    settings.resolved["error"] = {};
+  }
   return settings.estimator;
 }
 
@@ -53,7 +58,7 @@ EvalRun::EvalRun(EvalSettings settings, EvalModel model, const std::optional<Arr
       model_(std::move(model)),
       images_(images ? choose_images(settings_.images, model_, *images)
                      : choose_images(settings_.images, model_, notice_)),
-      estimator_(with_chunks_of(settings_, images_.size())) {
+      estimator_(completed(settings_, model_, images_.size())) {
   if (!notice_.empty()) notice_ += "\n";
   warnings_ = found_warnings();
   for (const std::string& warning : warnings_) notice_ += "WARNING: " + warning + "\n";
@@ -214,6 +219,9 @@ std::string EvalRun::describe() const {
     else if (!estimator_.is_adaptive())
       text << ", " << e.steps << " transitions, "
            << with_commas(e.chains * (1 + e.steps * e.num_leapfrog)) << " evaluations an image";
+    if (e.error)
+      text << ", or longer, as the control says, up to "
+           << with_commas(std::llround(e.max_evaluations));
     text << (estimator_.needs_pilot() ? "; a pilot tunes it first.\n" : "; no pilot.\n");
   }
   return text.str();

@@ -65,9 +65,9 @@ std::string sentence_of_control(const std::optional<Control>& control, const jso
          " and " + significant(c.real.std_error, 2) + " nats.\n";
 }
 
-/// Tables of the methods and, for methods with two bounds, of the bounds. `control` is a line.
+/// Tables of the methods and, for methods with two bounds, of the bounds.
 NotedTables result_tables(const std::vector<LikelihoodSummary>& methods,
-                          const std::string& control) {
+                          const std::optional<Control>& control, const json& summary) {
   Table means("Mean log-likelihood, nats", /*names=*/1);
   Table bounds("Bounds on the mean log p(x) of these simulated images, nats");
   std::string errors;
@@ -76,21 +76,28 @@ NotedTables result_tables(const std::vector<LikelihoodSummary>& methods,
     means.add_row(row_of(s, "image",
                          {{"log p(x)", fixed(mean, 3)},
                           {"data SE", fixed(data_error, 3)},
-                          {"MC SE", known_or_dash(chains_error)}},
-                         {{"bits/dim", fixed(s.bits_per_dim, 4)}}));
+                          {"MC SE", known_or_dash(chains_error)},
+                          {"bias", known_or_dash(s.bias)},
+                          {"control", control ? significant(control->gap, 2) : "-"}}));
     if (s.certificate) bounds.add_row(bounds_of(s, mean));
     errors += with_flags("eval-loglik", doubts_of(s));
   }
   const char* const reading =
       "A lower bound holds on average: E[estimate] <= log p(x). data SE comes from the choice of "
-      "images, MC SE from the random chains; the mean is expected to be off by bias. Do not trust "
-      "flagged images: see 'flags' in per_image.csv.";
-  NotedTables shown = {{means, {reading, control, errors}}};
+      "images, MC SE from the random chains; the mean is expected to be off by bias.";
+  NotedTables shown = {{means, {reading, sentence_of_control(control, summary), errors}}};
   if (!bounds.rows().empty())
     shown.push_back({bounds,
                      {"The truth lies between the bounds on average. The gap certifies these "
                       "settings for images like these."}});
   return shown;
+}
+
+Table details_table(const std::vector<LikelihoodSummary>& methods) {
+  Table details("Details", /*names=*/1);
+  for (const LikelihoodSummary& s : methods)
+    details.add_row(details_of(s, "image", {{"bits/dim", fixed(s.bits_per_dim, 4)}}));
+  return details;
 }
 
 }  // namespace
@@ -169,13 +176,15 @@ RunReport report_of(EvalResults results, json summary, const std::string& about)
   summary["results"] = json::array();
   for (const auto& method : methods) summary["results"].push_back(to_json(method));
   if (control) summary["control"].update(to_json(*control));
-  const NotedTables tables = result_tables(methods, sentence_of_control(control, summary));
+  const NotedTables tables = result_tables(methods, control, summary);
+  const Table details = details_table(methods);
   const auto everything = std::make_shared<const EvalResults>(results);
   const auto page = [=] {
     const std::string model = model_path(summary);
     RunPage page{"Log-likelihood" + (model == "MODEL" ? "" : " of " + model), "image", "log p(x)"};
     page.command = command_of(eval_loglik_synopsis(), {model}, summary.at("settings"));
     page.tables = tables;
+    page.tables.push_back({details, {}});
     for (const LikelihoodSummary& s : methods)
       if (!s.doubts.empty()) page.findings.push_back(doubts_of(s));
     for (const json& finding : diagnose(*everything, summary))
@@ -188,9 +197,14 @@ RunReport report_of(EvalResults results, json summary, const std::string& about)
       {"per_image.csv", [=] { return estimates_csv(*everything, "image", "log_likelihood"); }},
       {"schedule.csv", [=] { return schedule_csv(*everything, "image"); }},
       {"report.html", page}};
-  return {std::move(results), {}, {}, std::move(summary), std::move(files), [=](int width) {
-            return text_of(tables, width) + warning_lines(warnings, width) + about;
-          }};
+  return {
+      std::move(results),
+      {},
+      {},
+      std::move(summary),
+      std::move(files),
+      [=](int width) { return text_of(tables, width) + warning_lines(warnings, width) + about; },
+      [=](int width) { return details.text(width); }};
 }
 
 }  // namespace crais

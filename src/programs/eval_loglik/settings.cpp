@@ -11,7 +11,8 @@ namespace crais {
 
 namespace {
 
-constexpr double kDefaultMostEvaluations = 20'000;  // of an image, beside --error
+constexpr double kDefaultError = 0.05;              // nats
+constexpr double kDefaultMostEvaluations = 20'000;  // of an image
 
 }  // namespace
 
@@ -97,6 +98,14 @@ uint64_t parse_dequantisation(const std::string& text) {
   return static_cast<uint64_t>(seed);
 }
 
+/// True where no flag says how long chains are, or leaves out the control that would.
+bool has_default_error(const CommandLine& cli, const EvalSettings& settings) {
+  const EstimateOptions& o = settings.estimator;
+  return !given_length(cli) && !o.plan_per_problem && settings.control != 0 &&
+         o.resampling.empty() && o.methods == std::vector<std::string>{"ais"} &&
+         cli.text("preset") == "recommended";
+}
+
 }  // namespace
 
 EvalSettings read_settings(const CommandLine& cli) {
@@ -119,6 +128,8 @@ EvalSettings read_settings(const CommandLine& cli) {
   if (cli.has("limit")) s.images.limit = cli.integer("limit");
   if (cli.has("simulate")) s.images.simulate = cli.integer("simulate");
   s.images.seed = s.estimator.seed;
+  if (!s.estimator.error && has_default_error(cli, s))
+    s.resolved["error"] = *(s.estimator.error = kDefaultError);
   if (s.estimator.error && !cli.given("max-evals"))
     s.resolved["max-evals"] = s.estimator.max_evaluations = kDefaultMostEvaluations;
   s.accept_prior = cli.flag("accept-prior");
