@@ -31,6 +31,9 @@ struct Base {
   // Present if the normals are in coordinates u, and z = T(u), for all problems.
   std::shared_ptr<const Bijection> bijection = {};
   at::Tensor tails = {};  // [Q] bool: parts that reach past a kink; undefined if there are none
+  // [P] float64, nats: log Z by a sum over points of the prior, less its error; undefined without
+  // one. An estimate that is lower has missed mass.
+  at::Tensor at_least = {};
   // Normals at the modes of one problem that a search saw, but that are too light to be parts.
   std::optional<AffineMap> light_modes = {};
 

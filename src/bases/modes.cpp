@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bases/climb.h"
+#include "core/log_math.h"
 #include "core/rng.h"
 
 namespace crais {
@@ -168,12 +169,16 @@ struct Fits {
   }
 };
 
-/// Points [N,D] that cover N(0, I) evenly, a shifted Kronecker sequence.        [Roberts 2018]
+/// Points [N,D] that cover N(0, I) evenly: a shifted lattice of rank 1, whose generator is nearly
+/// that of a Kronecker sequence [Roberts 2018]. N is a power of 2; each point after another one, or
+/// every second, is a lattice as well.
 at::Tensor even_points(int64_t count, int64_t dim, at::Generator& rng) {
   double golden = 1.5;  // the root of x^(D+1) = x + 1
   for (int i = 0; i < 64; ++i) golden = std::pow(1 + golden, 1.0 / static_cast<double>(dim + 1));
   const at::TensorOptions wide = at::TensorOptions(rng.device()).dtype(at::kDouble);
-  const at::Tensor step = at::pow(golden, -at::arange(1, dim + 1, wide));
+  const auto points = static_cast<double>(count);
+  const at::Tensor ideal = points * at::pow(golden, -at::arange(1, dim + 1, wide));
+  const at::Tensor step = (2 * (ideal / 2).floor() + 1) / points;  // odd: no point comes twice
   const at::Tensor shift = fill_uniform(at::empty({dim}, wide), rng);
   const at::Tensor u = (shift + at::arange(count, wide).unsqueeze(1) * step).frac();
   return at::special_ndtri(u.clamp(1e-9, 1 - 1e-9));
@@ -181,8 +186,9 @@ at::Tensor even_points(int64_t count, int64_t dim, at::Generator& rng) {
 
 /// The starts of a search in few dimensions.
 struct Peaks {
-  at::Tensor z;        // [P,S,D]; NaN where a problem has fewer than S
-  at::Tensor crowded;  // [P] bool: so many that others may hide between the points
+  at::Tensor z;         // [P,S,D]; NaN where a problem has fewer than S
+  at::Tensor crowded;   // [P] bool: so many that others may hide between the points
+  at::Tensor at_least;  // see Base
 };
 
 int64_t sweep_size(int64_t dim) { return 512 << dim; }
@@ -204,6 +210,11 @@ Peaks peaks_of_sweep(const Target& target, int64_t most, at::Generator& rng, Cos
   }
   cost += Cost{problems * count, 0};
   const at::Tensor height = at::cat(parts, 1);  // [P,N]
+  // Half of the points give another sum, whose distance is more than the error of the whole one.
+  const at::Tensor log_w = height + 0.5 * u.to(at::kDouble).square().sum(1);
+  const at::Tensor log_sum = log_mean_exp(log_w), half = log_mean_exp(log_w.slice(1, 0, count, 2));
+  const at::Tensor to_log_z =
+      target.prior_base().log_abs_det() + 0.5 * static_cast<double>(dim) * std::log(2 * M_PI);
   const at::Tensor around = height.index_select(1, near.flatten()).view({problems, count, -1});
   const auto [highest, place] = height.max(1, /*keepdim=*/true);
   const at::Tensor is_peak =
@@ -213,7 +224,8 @@ Peaks peaks_of_sweep(const Target& target, int64_t most, at::Generator& rng, Cos
   const at::Tensor order = std::get<1>(height.masked_fill(~is_peak, nothing).topk(starts, 1));
   const at::Tensor rows = order.unsqueeze(2).expand({problems, starts, dim});
   return {z.gather(1, rows).masked_fill(~is_peak.gather(1, order).unsqueeze(2), NAN),
-          (number > most) | (number * near.size(1) * 4 > count)};
+          (number > most) | (number * near.size(1) * 4 > count),
+          log_sum + to_log_z - (log_sum - half).abs()};
 }
 
 /// How a search for modes goes on.
@@ -259,7 +271,9 @@ class Modes : public BaseRule {
         found[p].unseen = peaks.crowded[static_cast<int64_t>(p)].item<bool>() ? 1 : 0;
         found[p].mass_once = 0;
       }
-      return assembled(target, fits, found, guess, cost);
+      Base base = assembled(target, fits, found, guess, cost);
+      base.at_least = peaks.at_least;
+      return base;
     }
     at::Tensor open = at::arange(target.num_problems(), target.options().dtype(at::kLong));
     for (int64_t batch = 0; batch < effort.batches && open.numel() > 0; ++batch) {

@@ -27,6 +27,16 @@ std::vector<int64_t> flags_of(const Base& base) {
   return flags;
 }
 
+/// Flags estimates that are too low, by more than their errors explain.
+void flag_below(const at::Tensor& at_least, ChunkRun& run) {
+  constexpr double kErrors = 5, kSmall = 0.02;  // nats
+  const std::vector<double> least = to_column(at_least);
+  for (size_t i = 0; i < least.size(); ++i)
+    if (least[i] - run.log_normalizer[i] >
+        std::max(kErrors * run.std_error[i] + std::abs(run.bias[i]), kSmall))
+      run.flags[i] |= kModes;
+}
+
 /// Divides the cost of the estimate between problems in proportion to their number of parts.
 void share_cost(const Partition& partition, ChunkRun& run) {
   const std::vector<double> counts = to_column(partition.counts());
@@ -130,6 +140,7 @@ void TunedEstimator::estimate(const Target& target, ChunkResult& result, Rounds&
       run.repeat = repeat;
       run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
       for (size_t i = 0; i < base_flags.size(); ++i) run.flags[i] |= base_flags[i];
+      if (base.at_least.defined() && method.num_anneals() > 0) flag_below(base.at_least, run);
       if (rounds.is_short && method.num_anneals() > 0 && round_of(run).error > *options().error)
         for (int64_t& flags : run.flags) flags |= kMissedTarget;
       result.runs.push_back(std::move(run));

@@ -10,6 +10,7 @@
 
 #include "core/rng.h"
 #include "evaluation/control.h"
+#include "io/json.h"
 #include "programs/eval_loglik/report.h"
 #include "programs/run_program.h"
 #include "report/pictures.h"
@@ -34,6 +35,11 @@ double bits_offset(const ModelDescription& model, const EvalImages& images) {
   return quantity(model) == "probability" ? 0.0 : std::log2(images.scale);
 }
 
+/// The `error` that the user asked for.
+std::optional<double> asked_error(const EvalSettings& settings) {
+  return settings.images.given.count("error") > 0 ? settings.estimator.error : std::nullopt;
+}
+
 /// Sets the chunk size if the user has not: small enough for eight threads to share the images,
 /// whatever the real number of threads, because results depend on settings alone. The default
 /// `error` needs a model that draws.
@@ -44,10 +50,7 @@ const EstimateOptions& completed(EvalSettings& settings, const EvalModel& model,
     settings.estimator.chunk =
         std::clamp((images + kThreads - 1) / kThreads, kLeast, settings.estimator.chunk);
   settings.resolved["chunk"] = settings.estimator.chunk;
-  if (model.num_draws() == 0 && settings.images.given.count("error") == 0) {
-    settings.estimator.error.reset();
-    settings.resolved["error"] = {};
-  }
+  if (model.num_draws() == 0 && !asked_error(settings)) settings.estimator.error.reset();
   return settings.estimator;
 }
 
@@ -122,7 +125,7 @@ RunReport EvalRun::run(RunObserver& observer) const {
         at::Tensor thumbnails = thumbnails_of_results(results);
         return report_of(
             {std::move(results), described.num_values(), bits_offset(described, images_),
-             settings_.estimator.error, std::move(thumbnails)},
+             asked_error(settings_), std::move(thumbnails)},
             std::move(summary),
             "Model " + about_model() + ". Evaluator " + evaluator + " on " +
                 settings_.device.str() + (forces ? ", cheap forces" : "") + ".\n");
@@ -130,21 +133,23 @@ RunReport EvalRun::run(RunObserver& observer) const {
 }
 
 json EvalRun::record() const {
-  json record = {{"program", "eval-loglik"},
-                 {"settings", deciding_settings(settings_)},
-                 {"images",
-                  {{"count", images_.size()},
-                   {"source", images_.source == "simulated" ? "simulated" : "file"},
-                   {"file_md5", images_.data_md5},
-                   {"binarisation", images_.binarisation},
-                   {"binarisation_warning", images_.warning},
-                   {"dequantisation", images_.dequantisation},
-                   {"scale", images_.scale},
-                   {"values", model_.description().num_values()},
-                   {"quantity", quantity(model_.description())},
-                   {"bits_offset", bits_offset(model_.description(), images_)},
-                   {"sha256", images_.digest}}},
-                 {"control", {{"images", chunks_.control}}}};
+  json record = {
+      {"program", "eval-loglik"},
+      {"settings", deciding_settings(settings_)},
+      {"images",
+       {{"count", images_.size()},
+        {"source", images_.source == "simulated" ? "simulated" : "file"},
+        {"file_md5", images_.data_md5},
+        {"binarisation", images_.binarisation},
+        {"binarisation_warning", images_.warning},
+        {"dequantisation", images_.dequantisation},
+        {"scale", images_.scale},
+        {"values", model_.description().num_values()},
+        {"quantity", quantity(model_.description())},
+        {"bits_offset", bits_offset(model_.description(), images_)},
+        {"sha256", images_.digest}}},
+      {"control",
+       {{"images", chunks_.control}, {"error", json_number(settings_.estimator.error)}}}};
   if (!no_control_.empty()) record["control"]["none"] = no_control_;
   const auto [key, identity] = model_.record();
   record[key] = identity;

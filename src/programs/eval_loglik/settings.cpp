@@ -128,8 +128,7 @@ EvalSettings read_settings(const CommandLine& cli) {
   if (cli.has("limit")) s.images.limit = cli.integer("limit");
   if (cli.has("simulate")) s.images.simulate = cli.integer("simulate");
   s.images.seed = s.estimator.seed;
-  if (!s.estimator.error && has_default_error(cli, s))
-    s.resolved["error"] = *(s.estimator.error = kDefaultError);
+  if (!s.estimator.error && has_default_error(cli, s)) s.estimator.error = kDefaultError;
   if (s.estimator.error && !cli.given("max-evals"))
     s.resolved["max-evals"] = s.estimator.max_evaluations = kDefaultMostEvaluations;
   s.accept_prior = cli.flag("accept-prior");
