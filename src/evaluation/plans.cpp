@@ -348,7 +348,9 @@ Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, double 
   Cover cover = Cover::kPoor;
   double by_draws = 0;  // evaluations that draws would take
   if (may_sample(parts)) {
-    cover = runner.cover_by(runner.sampled(std::min(first / 4, spent)));  // no dearer than the fit
+    const double check =
+        spent > 0 ? std::min(first / 4, spent) : first / 4;  // no dearer than a fit
+    cover = runner.cover_by(runner.sampled(check));
     by_draws = wanted_after(rounds.rounds.back().evaluations);
   }
   const auto draws_are_enough = [&] { return by_draws <= runner.most_sampled(so_far(false)); };
