@@ -26,7 +26,6 @@
 #include "core/plan_error.h"
 #include "core/rng.h"
 #include "core/transition.h"
-#include "paths/power_mean.h"
 #include "samplers/plan.h"
 #include "samplers/settling.h"
 #include "targets/partitioned.h"
@@ -510,7 +509,7 @@ class Mixture : public BaseRule {
 
   int64_t particles_, rounds_;
   double widening_;
-  std::shared_ptr<const Path> path_ = make_geometric_path();
+  std::shared_ptr<const Path> path_ = PathRegistry::instance().make("path", "geometric");
   std::shared_ptr<const Transition> transition_ =
       TransitionRegistry::instance().make("kernel", "ghmc:0.8", {});
   std::shared_ptr<const Resampling> resampling_ =
