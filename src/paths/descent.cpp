@@ -205,10 +205,11 @@ PathPoint DescentPath::at(const at::Tensor& beta, const at::Tensor& log_q0,
     h = times(1 - part, h_of[0]) + times(part, h_of[1]);
     w = (1 - part) * w_of[0] + part * w_of[1];
   }
-  h = h.to(log_q0.device());
-  w = at::where(beta == 0, 0.0, at::where(beta == 1, 1.0, w.to(log_q0.device())));
+  const at::Device device = log_q0.device();
+  const at::Tensor is_base = (beta == 0).to(device), is_target = (beta == 1).to(device);
+  w = at::where(is_base, 0.0, at::where(is_target, 1.0, w.to(device)));
   const at::Tensor density =
-      at::where(beta == 0, log_q0, at::where(beta == 1, log_gamma, log_q0 + h));
+      at::where(is_base, log_q0, at::where(is_target, log_gamma, log_q0 + h.to(device)));
   return {density, 1 - w, w};
 }
 
