@@ -521,7 +521,7 @@ const Enrol<BaseRegistry> kEnrolMixtureBase(
     "normals that cover a density of any shape, fitted to N = 384 particles that have settled and "
     "to the modes of a search; those of one density may lie in other coordinates; "
     "chains start from every one, and their estimates add up (rounds=3, widening=1.1)",
-    "mixture:32,rounds=1", [](Spec& spec) {
+    "mixture:16,rounds=1", [](Spec& spec) {
       const int64_t particles = spec.integer("particles", 16, 100'000, 384);
       const int64_t rounds = spec.integer("rounds", 0, 100, 3);
       return std::make_unique<Mixture>(particles, rounds, spec.number("widening", 0.1, 10.0, 1.1));
