@@ -62,8 +62,7 @@ constexpr const char* kMixture = "mixture:16,rounds=0";
 class Pairs : public ::testing::Test {
  protected:
   Pairs() {
-    // Temperatures that are known in advance are one value, whatever they are, and so are two rules
-    // for effective sizes.
+    // Temperatures that are known in advance are one value, and so are rules for effective sizes.
     for (const char* alike : {"sigmoidal", "exponential", "geometric", "ess:0.9"})
       std::erase(schedule_.values, alike);
     // Among replicates one rule stands for all: `OfProblems` takes each.

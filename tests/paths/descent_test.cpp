@@ -40,14 +40,13 @@ INSTANTIATE_TEST_SUITE_P(Every, Descents, ::testing::ValuesIn(divergences()),
 double by_bisection(const DescentPath& path, double kappa) {
   double v = kappa;
   for (int64_t i = 2; i < path.constants.size(0); i += 3) {
-    v -= path.constants[i].item<double>();
-    const double m = path.constants[i + 1].item<double>(),
-                 dt = path.constants[i + 2].item<double>();
+    const auto constant = [&](int64_t k) { return path.constants[i + k].item<double>(); };
+    v -= constant(0);
     double low = -500, high = 500;
     for (int k = 0; k < 100; ++k) {
       const double y = (low + high) / 2;
       const double g = path.divergence().g(at::full({1}, y, at::kDouble)).item<double>();
-      (y - v + dt * (g - m) > 0 ? high : low) = y;
+      (y - v + constant(2) * (g - constant(1)) > 0 ? high : low) = y;
     }
     v = (low + high) / 2;
   }
