@@ -11,13 +11,16 @@ constexpr int64_t kNodes = 192;  // nodes of a table
 /// w x, and 0 where w is 0, even if x is infinite.
 at::Tensor times(const at::Tensor& w, const at::Tensor& x) { return at::where(w == 0, 0.0, w * x); }
 
-/// h and its slope in [0, 1] at x [R,M], by the tables of each row, [3,R,N] or [3,1,N]: cubic
-/// Hermite between nodes, linear outside them. Both h and kappa - h rise everywhere.
-std::pair<at::Tensor, at::Tensor> evaluate(const at::Tensor& tables, const at::Tensor& x) {
-  const at::Tensor of_rows = tables.expand({-1, x.size(0), -1}).contiguous();
-  const at::Tensor right = at::searchsorted(of_rows[0], x).clamp(1, tables.size(2) - 1);
+/// h and its slope in [0, 1] at x [R,M], by the tables [3,C,N] at `index` [R]: cubic Hermite
+/// between nodes, linear outside them. Both h and kappa - h rise everywhere.
+std::pair<at::Tensor, at::Tensor> evaluate(const at::Tensor& tables, const at::Tensor& index,
+                                           const at::Tensor& x) {
+  const int64_t nodes = tables.size(2);
+  const at::Tensor right =
+      at::searchsorted(tables[0].index_select(0, index), x).clamp(1, nodes - 1) +
+      nodes * index.unsqueeze(1);
   const auto ends = [&](int64_t i) {
-    return std::pair{of_rows[i].gather(1, right - 1), of_rows[i].gather(1, right)};
+    return std::pair{tables[i].take(right - 1), tables[i].take(right)};
   };
   const auto [kappa0, kappa1] = ends(0);
   const auto [h0, h1] = ends(1);
@@ -28,6 +31,11 @@ std::pair<at::Tensor, at::Tensor> evaluate(const at::Tensor& tables, const at::T
   const at::Tensor inside = h0 + width * t * (w0 + t * (slope_change + t * bend));
   const at::Tensor slope = (w0 + t * (2 * slope_change + 3 * t * bend)).clamp(0, 1);
   return {inside + times(slope, (place - t) * width), slope};
+}
+
+/// By a table for each row of x, or one for all.
+std::pair<at::Tensor, at::Tensor> evaluate(const at::Tensor& tables, const at::Tensor& x) {
+  return evaluate(tables, at::arange(tables.size(1)).expand({x.size(0)}), x);
 }
 
 /// Limits the slopes at nodes so that the cubics between nodes rise, given the mean slope d of each
@@ -198,8 +206,7 @@ PathPoint DescentPath::at(const at::Tensor& beta, const at::Tensor& log_q0,
     // After its last knot a column that ended early has the target.
     const at::Tensor next = at::where(knot + 1 < num_knots_, knot + 1, tables - 1.0);
     const at::Tensor rows = at::cat({first + knot, first + next}).to(at::kLong);
-    const auto [both, slopes] =
-        evaluate(learned_.flatten(1, 2).index_select(1, rows), kappa.repeat({2, 1}));
+    const auto [both, slopes] = evaluate(learned_.flatten(1, 2), rows, kappa.repeat({2, 1}));
     const at::Tensor part = (place - knot).unsqueeze(1);
     const auto h_of = both.chunk(2), w_of = slopes.chunk(2);
     h = times(1 - part, h_of[0]) + times(part, h_of[1]);
