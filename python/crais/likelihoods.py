@@ -112,7 +112,7 @@ class Elementwise(Likelihood):
 
     def slopes(self, output: Output) -> tuple[Tensor | float, ...]:
         """The squared slope of each part that is in the output, as a function of it."""
-        return (1.0,) if isinstance(output, Tensor) else (1.0,) * len(output)
+        return (1.0,) * len(self.parts(output))
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
         parts = self.parts(output)
@@ -240,6 +240,7 @@ class LocationScale(Elementwise):
     uniforms = 1
     default: float | None = 1.0
     of_standard: tuple[float, float]  # information about location and log scale, where that is 0
+    noise: Callable[[Tensor], Tensor]  # as a function of u [B, uniforms, *shape]
     choices: tuple[str, ...] = ("scale", "log_scale")
     names: Container[str] = choices  # by which a mapping may call what gives the scale
 
@@ -280,10 +281,6 @@ class LocationScale(Elementwise):
         if self.given is None:
             return (1.0,)
         return 1.0, LOG_SCALES[SPREADS[self.given]][1](_halves(output)[1])
-
-    def noise(self, u: Tensor) -> Tensor:
-        """The noise as a function of u [B, uniforms, *shape]."""
-        raise NotImplementedError
 
     def quantile(self, u: Tensor, loc: Tensor, log_scale: Tensor) -> Tensor:
         return loc + log_scale.exp() * self.noise(u)
@@ -395,6 +392,9 @@ class _Discretized(LocationScale):
     """
 
     low, high, step, levels, default = 0.0, 1.0, STEP, LEVELS, None
+    # Shares of the information about location and log-scale that standard noise retains where what
+    # lies below the first argument or above the second is known only to be there.
+    kept: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
     def __init__(
         self,
@@ -427,14 +427,9 @@ class _Discretized(LocationScale):
         about_loc, about_scale = self.of_standard
         scale = torch.exp(2 * log_scale)
         blurred = scale + about_loc * STEP**2 / 12
-        of_loc, of_scale = self.kept(*_edges(loc, blurred))
+        inverse = torch.rsqrt(blurred)  # the inner edges of the end bins, in units of the noise
+        of_loc, of_scale = self.kept((HALF - loc) * inverse, (1 - HALF - loc) * inverse)
         return about_loc / blurred * of_loc, about_scale * (scale / blurred).square() * of_scale
-
-    @staticmethod
-    def kept(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-        """Shares of the information about location and log-scale that standard noise retains where
-        what lies below `low` or above `high` is known only to be there."""
-        raise NotImplementedError
 
     def check(self, output: Output) -> str | None:
         super().check(output)
@@ -706,9 +701,6 @@ class ZeroInflatedNegativeBinomial(NegativeBinomial):
     def parts(self, output: Output) -> tuple[Tensor, ...]:
         return _halves(output)
 
-    def slopes(self, output: Output) -> tuple[Tensor | float, ...]:
-        return 1.0, 1.0
-
     def element(  # type: ignore[override]  # of one part more
         self, x: Tensor, log_mean: Tensor, zeros: Tensor
     ) -> Tensor:
@@ -793,11 +785,6 @@ def _open(u: Tensor) -> Tensor:
     """u, kept away from 0 and 1."""
     eps = torch.finfo(u.dtype).eps
     return u.clamp(eps, 1 - eps)
-
-
-def _edges(loc: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
-    """The inner edges of the first and the last bin, in units of the noise."""
-    return (HALF - loc) * torch.rsqrt(variance), (1 - HALF - loc) * torch.rsqrt(variance)
 
 
 def _index(weights: Tensor, u: Tensor) -> Tensor:

@@ -26,7 +26,6 @@
 #include "core/plan_error.h"
 #include "core/rng.h"
 #include "core/transition.h"
-#include "paths/power_mean.h"
 #include "samplers/importance.h"
 #include "samplers/plan.h"
 #include "samplers/settling.h"
@@ -534,7 +533,7 @@ class Mixture : public BaseRule {
 
   int64_t particles_, rounds_;
   double widening_;
-  std::shared_ptr<const Path> path_ = make_geometric_path();
+  std::shared_ptr<const Path> path_ = PathRegistry::instance().make("path", "geometric");
   std::shared_ptr<const Transition> transition_ =
       TransitionRegistry::instance().make("kernel", "ghmc:0.8", {});
   std::shared_ptr<const Resampling> resampling_ =
@@ -546,7 +545,7 @@ const Enrol<BaseRegistry> kEnrolMixtureBase(
     "normals that cover a density of any shape, fitted to N = 384 particles that have settled and "
     "to the modes of a search; those of one density may lie in other coordinates; "
     "chains start from every one, and their estimates add up (rounds=3, widening=1.1)",
-    "mixture:32,rounds=1", [](Spec& spec) {
+    "mixture:16,rounds=1", [](Spec& spec) {
       const int64_t particles = spec.integer("particles", 16, 100'000, 384);
       const int64_t rounds = spec.integer("rounds", 0, 100, 3);
       return std::make_unique<Mixture>(particles, rounds, spec.number("widening", 0.1, 10.0, 1.1));

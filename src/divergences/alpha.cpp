@@ -1,8 +1,9 @@
-// The alpha divergence, whose annealing paths are the power means.
-#include "divergences/alpha.h"
-
+// f(u) = (u^alpha - alpha u) / (alpha (alpha - 1)) + 1 / alpha, so that g(u) = (u^alpha - 1) / alpha.
+// At 0 it is KL(q || pi), f(u) = u - 1 - log u, at 1 KL(pi || q), f(u) = u log u - u + 1. Its
+// annealing paths are the power means.
 #include <cmath>
 
+#include "core/divergence.h"
 #include "core/log_math.h"
 
 namespace crais {
@@ -48,9 +49,4 @@ const Enrol<DivergenceRegistry> kEnrolAlpha(
     [](Spec& spec) { return std::make_unique<AlphaDivergence>(spec.number("alpha", -100, 100)); });
 
 }  // namespace
-
-std::shared_ptr<const Divergence> make_alpha_divergence(double alpha) {
-  return std::make_shared<AlphaDivergence>(alpha);
-}
-
 }  // namespace crais

@@ -71,41 +71,18 @@ at::Tensor matrix_from(const json& object, const std::string& key, const std::st
   return at::stack(rows);
 }
 
-json to_json(const DescentPath& path) {
-  const auto& [range, log_ratio, mean, step] = path.steps;
-  return {{"name", path.name},
-          {"range", to_json(range)},
-          {"log_ratio", to_json(log_ratio)},
-          {"mean", to_json(mean)},
-          {"step", to_json(step)}};
-}
-
 std::shared_ptr<const DescentPath> path_from(const json& object, const std::string& source) {
-  const auto name = json_field<std::string>(object, "name", source);
-  std::shared_ptr<const Path> any;
+  std::shared_ptr<const Path> path;
   try {
-    any = PathRegistry::instance().make("path", name);
+    path = PathRegistry::instance().make("path", json_field<std::string>(object, "name", source));
   } catch (const Error& error) {
     throw data_error(source + ": " + error.what());
   }
-  const auto unlearned = std::dynamic_pointer_cast<const DescentPath>(any);
-  require(unlearned != nullptr, source, "a path that nobody learns has constants");
-  const at::Tensor range = matrix_from(object, "range", source),
-                   log_ratio = matrix_from(object, "log_ratio", source),
-                   mean = matrix_from(object, "mean", source),
-                   step = matrix_from(object, "step", source);
-  bool is_descent = log_ratio.sizes() == step.sizes() && mean.sizes() == step.sizes() &&
-                    range.size(0) == 2 && range.size(1) == step.size(1) &&
-                    step.size(0) <= unlearned->max_knots && holds(range[0] < range[1]) &&
-                    holds(step >= 0) && holds(step[0] > 0) &&
-                    holds((step.slice(0, 0, -1) > 0) | (step.slice(0, 1) == 0));
-  for (const at::Tensor& x : {range, log_ratio, mean, step})
-    is_descent = is_descent && holds(x.isfinite() & (x.abs() < 1e15));
-  require(is_descent, source, "the constants of a path are not those of a descent");
-  const auto path = unlearned->start(range);
-  for (int64_t i = 0; i < step.size(0); ++i) path->descend(log_ratio[i], mean[i], step[i]);
-  path->finish();
-  return path;
+  const auto unlearned = std::dynamic_pointer_cast<const DescentPath>(path);
+  const auto learned =
+      unlearned ? unlearned->replay(matrix_from(object, "constants", source)) : nullptr;
+  require(learned != nullptr, source, "the constants of a path are not those of a descent");
+  return learned;
 }
 
 json column_json(const at::Tensor& column) { return jsons(to_column(column)); }
@@ -172,7 +149,8 @@ json to_json(const Plan& plan) {
   if (plan.divergence.defined()) object["divergence"] = to_json(plan.divergence);
   if (plan.accept_prob.defined()) object["accept_prob"] = to_json(plan.accept_prob);
   if (plan.ess.defined()) object["ess"] = to_json(plan.ess);
-  if (plan.path) object["path"] = to_json(*plan.path);
+  if (plan.path)
+    object["path"] = {{"name", plan.path->name}, {"constants", to_json(plan.path->constants)}};
   return object;
 }
 
@@ -200,7 +178,7 @@ Plan plan_from(const json& object, const std::string& source) {
   seen("ess", plan.ess, plan.betas);
   if (object.contains("path")) {
     plan.path = path_from(object["path"], source);
-    require(plan.path->steps.range.size(1) == plan.betas.size(1), source,
+    require(plan.path->constants.size(1) == plan.betas.size(1), source,
             "betas and path do not belong together");
   }
   return plan;

@@ -1,7 +1,6 @@
 #include "paths/descent.h"
 
-#include <algorithm>
-#include <cmath>
+#include <tuple>
 #include <utility>
 
 namespace crais {
@@ -9,55 +8,46 @@ namespace {
 
 constexpr int64_t kNodes = 192;  // nodes of a table
 
-struct Tilt {
-  double h, w;
-};
-
 /// w x, and 0 where w is 0, even if x is infinite.
-double times(double w, double x) { return w == 0 ? 0.0 : w * x; }
 at::Tensor times(const at::Tensor& w, const at::Tensor& x) { return at::where(w == 0, 0.0, w * x); }
 
-/// Function `row` at x. Outside its nodes it is linear with the slope of the nearer node.
-Tilt evaluate(const Tilts& tilts, int64_t row, double x) {
-  const int64_t nodes = tilts.kappa.size(-1), first = row * nodes;
-  const double* begin = tilts.kappa.data_ptr<double>() + first;
-  const int64_t right =
-      std::clamp<int64_t>(std::lower_bound(begin, begin + nodes, x) - begin, 1, nodes - 1);
-  const double *kappa = begin + right - 1, *h = tilts.h.data_ptr<double>() + first + right - 1,
-               *w = tilts.w.data_ptr<double>() + first + right - 1;
-  const double width = kappa[1] - kappa[0];
-  const double place = (x - kappa[0]) / width, t = std::clamp(place, 0.0, 1.0);
-  const double rise = (h[1] - h[0]) / width, bend = w[0] + w[1] - 2 * rise;
-  const double slope_change = 3 * rise - 2 * w[0] - w[1];
-  const double inside = h[0] + width * t * (w[0] + t * (slope_change + t * bend));
-  const double slope = std::clamp(w[0] + t * (2 * slope_change + 3 * t * bend), 0.0, 1.0);
+/// h and its slope in [0, 1] at x [R,M], by the tables [3,C,N] at `index` [R]: cubic Hermite
+/// between nodes, linear outside them. Both h and kappa - h rise everywhere.
+std::pair<at::Tensor, at::Tensor> evaluate(const at::Tensor& tables, const at::Tensor& index,
+                                           const at::Tensor& x) {
+  const int64_t nodes = tables.size(2);
+  const at::Tensor right =
+      at::searchsorted(tables[0].index_select(0, index), x).clamp(1, nodes - 1) +
+      nodes * index.unsqueeze(1);
+  const auto ends = [&](int64_t i) {
+    return std::pair{tables[i].take(right - 1), tables[i].take(right)};
+  };
+  const auto [kappa0, kappa1] = ends(0);
+  const auto [h0, h1] = ends(1);
+  const auto [w0, w1] = ends(2);
+  const at::Tensor width = kappa1 - kappa0, place = (x - kappa0) / width, t = place.clamp(0, 1);
+  const at::Tensor rise = (h1 - h0) / width, bend = w0 + w1 - 2 * rise;
+  const at::Tensor slope_change = 3 * rise - 2 * w0 - w1;
+  const at::Tensor inside = h0 + width * t * (w0 + t * (slope_change + t * bend));
+  const at::Tensor slope = (w0 + t * (2 * slope_change + 3 * t * bend)).clamp(0, 1);
   return {inside + times(slope, (place - t) * width), slope};
 }
 
-/// The functions of all rows at kappa [C,M].
-Tilts evaluate(const Tilts& tilts, const at::Tensor& kappa) {
-  const at::Tensor x = kappa.contiguous();
-  Tilts found{x, at::empty_like(x), at::empty_like(x)};
-  double *h = found.h.data_ptr<double>(), *w = found.w.data_ptr<double>();
-  for (int64_t i = 0; i < x.numel(); ++i) {
-    const Tilt tilt = evaluate(tilts, i / x.size(1), x.data_ptr<double>()[i]);
-    h[i] = tilt.h;
-    w[i] = tilt.w;
-  }
-  return found;
+/// By a table for each row of x, or one for all.
+std::pair<at::Tensor, at::Tensor> evaluate(const at::Tensor& tables, const at::Tensor& x) {
+  return evaluate(tables, at::arange(tables.size(1)).expand({x.size(0)}), x);
 }
 
 /// Limits the slopes at nodes so that the cubics between nodes rise, given the mean slope d of each
 /// cell: at most 3 d for h and, with 1 - w and 1 - d, for kappa - h.       [Fritsch & Carlson 1980]
-Tilts limited(const Tilts& at_nodes) {
-  const auto& [kappa, h, w] = at_nodes;
+at::Tensor limited(const at::Tensor& kappa, const at::Tensor& h, const at::Tensor& w) {
   const at::Tensor d = (h.diff(1, 1) / kappa.diff(1, 1)).clamp(0, 1);
   // Both cells of each node; outer cells repeat.
   const at::Tensor left = at::cat({d.slice(1, 0, 1), d}, 1),
                    right = at::cat({d, d.slice(1, -1)}, 1);
   const at::Tensor most = (3 * at::minimum(left, right)).clamp(0, 1);
   const at::Tensor least = (3 * at::maximum(left, right) - 2).clamp(0, 1);
-  return {kappa, h, at::minimum(at::maximum(w, least), most)};
+  return at::minimum(at::maximum(w, least), most);
 }
 
 /// Solves y + step (g(y) - mean) = v for y [C,M], to `tolerance` or that share of y. Newton's
@@ -137,96 +127,105 @@ DescentPath::DescentPath(std::shared_ptr<const Divergence> divergence, std::stri
 
 std::shared_ptr<DescentPath> DescentPath::start(const at::Tensor& range) const {
   auto path = std::make_shared<DescentPath>(*this);
-  const at::Tensor none = at::empty({0, range.size(1)}, range.options());
-  path->steps = {range, none, none, none};
-  path->num_knots_ = at::ones({range.size(1)}, range.options());
   const at::Tensor fraction = at::linspace(0, 1, kNodes, range.options());
   const at::Tensor kappa = at::lerp(range[0].unsqueeze(1), range[1].unsqueeze(1), fraction);
-  path->knots_ = {{kappa, at::zeros_like(kappa), at::zeros_like(kappa)}};
+  path->constants = range;
+  path->knots_ = {at::stack({kappa, at::zeros_like(kappa), at::zeros_like(kappa)})};
   return path;
 }
 
-void DescentPath::descend(const at::Tensor& log_ratio, const at::Tensor& mean,
-                          const at::Tensor& step) {
-  const Tilts& now = knots_.back();
-  const at::Tensor log_r = log_ratio.unsqueeze(1), dt = step.unsqueeze(1);
-  const auto after = [&](const at::Tensor& kappa, double tolerance) -> Tilts {
-    const Tilts before = evaluate(now, kappa);
-    const at::Tensor y = solve(divergence(), kappa - before.h - log_r, mean, step, tolerance);
+void DescentPath::descend(const at::Tensor& step) {
+  const at::Tensor &now = knots_.back(), log_r = step[0].unsqueeze(1), dt = step[2].unsqueeze(1);
+  const auto after = [&](const at::Tensor& nodes, double tolerance) {
+    const auto [h, w] = evaluate(now, nodes);
+    const at::Tensor y = solve(divergence(), nodes - h - log_r, step[1], step[2], tolerance);
     const at::Tensor bend = times(dt, divergence().slope(y));
-    return {kappa, kappa - y, (before.w + bend) / (1 + bend)};
+    return std::pair{nodes - y, (w + bend) / (1 + bend)};
   };
   // Most divergences bend around v = 0. The v of points that are densest there, and the kappa at
   // which v now has that value.
   const at::Tensor y = (0.1 * at::linspace(-6, 6, 97, at::kDouble).sinh()).unsqueeze(0);
   const at::Tensor v =
-      (y + (dt * (divergence().g(y) - mean.unsqueeze(1))).nan_to_num(0.0)).contiguous();
-  const at::Tensor bending = interpolated((now.kappa - now.h - log_r).contiguous(), now.kappa, v);
-  const at::Tensor candidates = std::get<0>(at::cat({now.kappa, bending}, 1).sort(1));
+      (y + (dt * (divergence().g(y) - step[1].unsqueeze(1))).nan_to_num(0.0)).contiguous();
+  const at::Tensor bending = interpolated((now[0] - now[1] - log_r).contiguous(), now[0], v);
+  const at::Tensor candidates = std::get<0>(at::cat({now[0], bending}, 1).sort(1));
   constexpr double kRough = 1e-2, kExact = 1e-10;
-  const at::Tensor nodes = place_nodes(candidates, after(candidates, kRough).w);
-  knots_.push_back(limited(after(nodes, kExact)));
-  for (const auto& [all, row] :
-       {std::pair{&steps.log_ratio, &log_ratio}, {&steps.mean, &mean}, {&steps.step, &step}})
-    *all = at::cat({*all, row->unsqueeze(0)});
+  const at::Tensor nodes = place_nodes(candidates, after(candidates, kRough).second);
+  const auto [h, w] = after(nodes, kExact);
+  knots_.push_back(at::stack({nodes, h, limited(nodes, h, w)}));
+  constants = at::cat({constants, step});
 }
 
 void DescentPath::finish() {
-  for (Tilts& knot : knots_)
-    knot.h = knot.h - evaluate(knot, at::zeros_like(knot.kappa.slice(1, 0, 1))).h;
-  const at::Tensor kappa = knots_.front().kappa;
-  knots_.push_back({kappa, kappa, at::ones_like(kappa)});
-  num_knots_ = 1 + (steps.step > 0).sum(0).to(at::kDouble);
-  theta_ = at::constant_pad_nd(steps.step.cumsum(0), {0, 0, 1, 0}).t().contiguous();
+  for (at::Tensor& knot : knots_)
+    knot[1] -= evaluate(knot, at::zeros({knot.size(1), 1}, at::kDouble)).first;
+  const at::Tensor kappa = knots_.front()[0];
+  knots_.push_back(at::stack({kappa, kappa, at::ones_like(kappa)}));
+  learned_ = at::stack(knots_, 2);
+  knots_.clear();
+  const at::Tensor dtheta = constants.slice(0, 4, {}, 3);
+  num_knots_ = 1 + (dtheta > 0).sum(0).to(at::kDouble);
+  theta_ = at::constant_pad_nd(dtheta.cumsum(0), {0, 0, 1, 0}).t().contiguous();
+}
+
+std::shared_ptr<const DescentPath> DescentPath::replay(const at::Tensor& of) const {
+  const int64_t rows = of.size(0) - 2;
+  if (rows < 3 || rows % 3 != 0 || rows / 3 > max_knots) return nullptr;
+  const at::Tensor range = of.slice(0, 0, 2), steps = of.slice(0, 2).view({-1, 3, of.size(1)}),
+                   dtheta = steps.select(1, 2), moves = dtheta > 0;
+  const at::Tensor is_descent =
+      ((of.abs() < 1e15).all() & (range[0] < range[1]).all() & (dtheta >= 0).all() &
+       moves[0].all() & (moves.slice(0, 0, -1) | ~moves.slice(0, 1)).all());
+  if (!is_descent.item<bool>()) return nullptr;
+  const auto path = start(range);
+  for (const at::Tensor& step : steps.unbind()) path->descend(step);
+  path->finish();
+  return path;
 }
 
 std::shared_ptr<const DescentPath> DescentPath::select(const at::Tensor& index) const {
   auto part = std::make_shared<DescentPath>(*this);
-  if (num_knots_.size(0) == 1) return part;
-  const at::Tensor columns = index.cpu();
-  auto& [range, log_ratio, mean, step] = part->steps;
-  for (at::Tensor* x : {&range, &log_ratio, &mean, &step}) *x = x->index_select(1, columns);
-  for (at::Tensor* x : {&part->num_knots_, &part->theta_}) *x = x->index_select(0, columns);
-  for (auto& [kappa, h, w] : part->knots_)
-    for (at::Tensor* x : {&kappa, &h, &w}) *x = x->index_select(0, columns);
+  if (constants.size(1) == 1) return part;
+  for (at::Tensor* x : {&part->constants, &part->learned_}) *x = x->index_select(1, index.cpu());
+  for (at::Tensor* x : {&part->num_knots_, &part->theta_}) *x = x->index_select(0, index.cpu());
   return part;
 }
 
 PathPoint DescentPath::at(const at::Tensor& beta, const at::Tensor& log_q0,
                           const at::Tensor& log_gamma) const {
-  TORCH_CHECK(!knots_.empty(), "path ", name, ": a pilot has to learn it first");
-  const int64_t problems = log_q0.size(0), particles = log_q0.size(1);
-  const at::Tensor from = log_q0.cpu().contiguous(), to = log_gamma.cpu().contiguous(),
-                   betas = beta.cpu().select(1, 0).expand({problems}).contiguous();
-  const at::Tensor density = at::empty_like(from), slope = at::empty_like(from);
-  const double *q0 = from.data_ptr<double>(), *gamma = to.data_ptr<double>();
-  double *log_density = density.data_ptr<double>(), *w = slope.data_ptr<double>();
-  for (int64_t p = 0; p < problems; ++p) {
-    const int64_t column = num_knots_.size(0) == 1 ? 0 : p;
-    const double b = betas.data_ptr<double>()[p], knots = num_knots_.data_ptr<double>()[column];
-    const double place = needs_learning() ? knots : b * knots;
-    const double knot = std::min(knots - 1, std::floor(place)), part = place - knot;
-    const auto table = [&](double at_knot) -> const Tilts& {
-      return at_knot >= knots ? knots_.back() : knots_[static_cast<size_t>(at_knot)];
-    };
-    const Tilts &low = table(knot), &high = table(knot + 1);
-    for (int64_t i = p * particles; i < (p + 1) * particles; ++i) {
-      const double kappa = gamma[i] - q0[i];
-      const Tilt before = evaluate(low, column, kappa), after = evaluate(high, column, kappa);
-      const double h = times(1 - part, before.h) + times(part, after.h);
-      log_density[i] = b == 0 ? q0[i] : b == 1 ? gamma[i] : q0[i] + h;
-      w[i] = b == 0 ? 0 : b == 1 ? 1 : (1 - part) * before.w + part * after.w;
-    }
+  TORCH_CHECK(constants.defined(), "path ", name, ": a pilot has to learn it first");
+  const at::Tensor kappa = (log_gamma - log_q0).cpu().contiguous();
+  at::Tensor h, w;
+  if (needs_learning()) {
+    std::tie(h, w) = evaluate(knots_.back(), kappa);
+  } else {
+    const int64_t tables = learned_.size(2);
+    const at::Tensor first = tables * at::arange(num_knots_.size(0), at::kDouble);
+    const at::Tensor place = beta.cpu().select(1, 0).expand({kappa.size(0)}) * num_knots_;
+    const at::Tensor knot = at::minimum(place.floor(), num_knots_ - 1);
+    // After its last knot a column that ended early has the target.
+    const at::Tensor next = at::where(knot + 1 < num_knots_, knot + 1, tables - 1.0);
+    const at::Tensor rows = at::cat({first + knot, first + next}).to(at::kLong);
+    const auto [both, slopes] = evaluate(learned_.flatten(1, 2), rows, kappa.repeat({2, 1}));
+    const at::Tensor part = (place - knot).unsqueeze(1);
+    const auto h_of = both.chunk(2), w_of = slopes.chunk(2);
+    h = times(1 - part, h_of[0]) + times(part, h_of[1]);
+    w = (1 - part) * w_of[0] + part * w_of[1];
   }
-  return {density.to(log_q0.device()), (1 - slope).to(log_q0.device()), slope.to(log_q0.device())};
+  const at::Device device = log_q0.device();
+  const at::Tensor is_base = (beta == 0).to(device), is_target = (beta == 1).to(device);
+  w = at::where(is_base, 0.0, at::where(is_target, 1.0, w.to(device)));
+  const at::Tensor density =
+      at::where(is_base, log_q0, at::where(is_target, log_gamma, log_q0 + h.to(device)));
+  return {density, 1 - w, w};
 }
 
 at::Tensor DescentPath::advance(const at::Tensor& beta_now, const at::Tensor& log_time) const {
   const at::Tensor beta = beta_now.cpu(), time = log_time.cpu().exp();
-  const at::Tensor theta = theta_.expand({beta.size(0), -1}).contiguous();
+  const at::Tensor clock = theta_.expand({beta.size(0), -1}).contiguous();
   const at::Tensor last = (num_knots_ - 1).expand_as(beta);
   const auto theta_at = [&](const at::Tensor& knot) {
-    return theta.gather(1, knot.to(at::kLong).clamp(0, theta.size(1) - 1).unsqueeze(1)).squeeze(1);
+    return clock.gather(1, knot.to(at::kLong).clamp(0, clock.size(1) - 1).unsqueeze(1)).squeeze(1);
   };
   // From the last knot to the target, v shrinks by exp(-f''(1) theta), its rate near the target.
   const double curvature = divergence().slope(at::zeros({}, at::kDouble)).item<double>();
@@ -236,7 +235,7 @@ at::Tensor DescentPath::advance(const at::Tensor& beta_now, const at::Tensor& lo
                                    from + part * (theta_at(knot + 1) - from));
   const at::Tensor then = now + time;
   const at::Tensor reached = at::minimum(
-      at::searchsorted(theta, then.unsqueeze(1), false, /*right=*/true).squeeze(1).to(last) - 1,
+      at::searchsorted(clock, then.unsqueeze(1), false, /*right=*/true).squeeze(1).to(last) - 1,
       last);
   const at::Tensor since = then - theta_at(reached);
   const at::Tensor done = at::where(reached == last, -at::expm1(-curvature * since),

@@ -1,15 +1,13 @@
 // gamma_beta = q0^(1-beta) gamma^beta                                        [Neal 2001]
 #include "core/path.h"
 #include "core/plain.h"
-#include "divergences/alpha.h"
-#include "paths/power_mean.h"
 
 namespace crais {
 namespace {
 
 class Geometric : public Path {
  public:
-  Geometric() : Path(make_alpha_divergence(0)) {}
+  Geometric() : Path(DivergenceRegistry::instance().make("divergence", "alpha:0")) {}
 
   PathPoint at(const at::Tensor& beta, const at::Tensor& log_q0,
                const at::Tensor& log_gamma) const override {
@@ -51,7 +49,4 @@ const Enrol<PathRegistry> kEnrolGeometric("geometric",
                                           "geometric", factory_of<Geometric>);
 
 }  // namespace
-
-std::unique_ptr<Path> make_geometric_path() { return std::make_unique<Geometric>(); }
-
 }  // namespace crais

@@ -1,18 +1,17 @@
 // gamma_beta = ((1-beta) q0^alpha + beta gamma^alpha)^(1/alpha)
 //                                        [Masrani et al. 2021; the CR-AIS paper's optimal path]
-#include "paths/power_mean.h"
-
 #include <cmath>
 
 #include "core/log_math.h"
-#include "divergences/alpha.h"
+#include "core/path.h"
 
 namespace crais {
 namespace {
 
 class PowerMean : public Path {
  public:
-  explicit PowerMean(double alpha) : Path(make_alpha_divergence(alpha)), alpha_(alpha) {}
+  explicit PowerMean(std::shared_ptr<const Divergence> divergence)
+      : Path(std::move(divergence)), alpha_(*this->divergence().order()) {}
 
   PathPoint at(const at::Tensor& beta, const at::Tensor& log_q0,
                const at::Tensor& log_gamma) const override {
@@ -53,13 +52,12 @@ class PowerMean : public Path {
 
 const Enrol<PathRegistry> kEnrolPowerMean(
     "power:ALPHA", "the power mean of order ALPHA (0 geometric, 1 mixture)", "power:0.5",
-    [](Spec& spec) { return make_power_mean_path(spec.number("alpha", -100, 100)); });
+    [](Spec& spec) -> std::unique_ptr<Path> {
+      auto divergence =
+          DivergenceRegistry::instance().make("divergence", "alpha:" + spec.word("alpha"));
+      if (divergence->order() == 0) return PathRegistry::instance().make("path", "geometric");
+      return std::make_unique<PowerMean>(std::move(divergence));
+    });
 
 }  // namespace
-
-std::unique_ptr<Path> make_power_mean_path(double alpha) {
-  if (std::abs(alpha) < 1e-6) return make_geometric_path();
-  return std::make_unique<PowerMean>(alpha);
-}
-
 }  // namespace crais

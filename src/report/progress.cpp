@@ -57,12 +57,6 @@ void ProgressLine::chunk(const ChunkResult& result) {
 
 bool ProgressLine::stop() { return interrupted(); }
 
-void ProgressLine::advance(int64_t by) noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  done_ += by;
-  show(/*must=*/false);
-}
-
 void ProgressLine::update(int64_t done, const std::string& status) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   done_ = done;

@@ -44,7 +44,6 @@ class ProgressLine : public RunObserver {
   void chunk(const ChunkResult& result) override;
   bool stop() override;
 
-  void advance(int64_t by = 1) noexcept;
   /// Sets the count and a free text, such as "log p -87.31 +- 0.21  ESS 0.62".
   void update(int64_t done, const std::string& status) noexcept;
   /// Writes the last line, with the elapsed time. Later calls do nothing.

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "core/log_math.h"
-#include "paths/power_mean.h"
 #include "samplers/plan.h"
 #include "schedules/fixed.h"
 #include "util/interrupt.h"
@@ -51,14 +50,6 @@ class PilotStepSizes : public StepSizes {
   std::vector<at::Tensor> tuned_;
 };
 
-/// A range that leaves room for later particles than those at kappa [C,K]: their present range,
-/// extended by its length on both sides.
-at::Tensor range_of(const at::Tensor& kappa) {
-  const at::Tensor low = std::get<0>(kappa.min(1)), high = std::get<0>(kappa.max(1));
-  const at::Tensor room = (high - low) + at::maximum(low.abs(), high.abs()) + 100;
-  return at::stack({low - room, high + room});
-}
-
 /// Moves particles down the path, one transition a step. Each step makes log-weights of standard
 /// deviation kLength (the mean over problems if plans are shared), and is frozen from the particles
 /// before it. Learning ends when their overlap with the target is above kArrived. As in other
@@ -84,8 +75,12 @@ std::shared_ptr<const DescentPath> learn_path(const Problem& problem, const Path
   const Cost once = problem.cost_of(options.num_particles);
   cost += once;
   at::Tensor kappa = (particles.log_gamma - particles.log_q0).cpu();
-  const auto path = dynamic_cast<const DescentPath&>(unlearned).start(
-      range_of(options.shared ? kappa.reshape({1, -1}) : kappa));
+  const at::Tensor rows = options.shared ? kappa.reshape({1, -1}) : kappa;
+  const at::Tensor least = rows.amin(1), most = rows.amax(1);
+  // Room for later particles: their present range, extended by its length on both sides.
+  const at::Tensor room = (most - least) + at::maximum(least.abs(), most.abs()) + 100;
+  const auto path =
+      dynamic_cast<const DescentPath&>(unlearned).start(at::stack({least - room, most + room}));
   for (int64_t steps = 0;; ++steps) {
     const at::Tensor v = kappa - path->log_density(half.unsqueeze(1), at::zeros_like(kappa), kappa);
     const at::Tensor overlap = pool(ess(v)), arrived = (overlap >= kArrived) & (steps > 0);
@@ -114,7 +109,7 @@ std::shared_ptr<const DescentPath> learn_path(const Problem& problem, const Path
       fail(ScheduleError::Reason::kStalled, "stands still",
            "a `path` whose divergence is finite there, or more `pilot_chains`");
     const auto of_moving = [&](const at::Tensor& x) { return at::where(arrived, 0.0, x); };
-    path->descend(of_moving(log_ratio), of_moving(mean), of_moving(theta));
+    path->descend(at::stack({of_moving(log_ratio), of_moving(mean), of_moving(theta)}));
 
     stop_if_interrupted();
     const at::Tensor step_size = step_sizes.at(steps).to(like.device()).expand_as(like);
@@ -178,7 +173,7 @@ PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule&
 RoughNormalizer rough_log_normalizer(const Problem& problem, const Transition& transition,
                                      int64_t steps, const PilotOptions& options,
                                      at::Generator& rng) {
-  const std::unique_ptr<Path> path = make_geometric_path();
+  const auto path = PathRegistry::instance().make("path", "geometric");
   const FixedSchedule equal_steps(at::linspace(0, 1, steps + 1, at::kDouble).unsqueeze(1));
   PilotOptions tuned = options;
   tuned.step_size.reset();

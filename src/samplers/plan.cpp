@@ -85,22 +85,27 @@ Plan interpolate(const Plan& plan, int64_t steps) {
   Plan stretched{at::zeros({steps + 1, columns}, at::kDouble),
                  at::zeros({steps, columns}, at::kDouble), plan.num_particles};
   stretched.path = plan.path;
-  if (plan.divergence.defined()) stretched.divergence = at::zeros_like(stretched.betas);
-  if (plan.accept_prob.defined()) stretched.accept_prob = at::zeros_like(stretched.step_sizes);
-  if (plan.ess.defined()) stretched.ess = at::zeros_like(stretched.betas);
   auto betas = stretched.betas.accessor<double, 2>();
   auto step_sizes = stretched.step_sizes.accessor<double, 2>();
+  const auto fraction = [&](int64_t i) {
+    return static_cast<double>(i) / static_cast<double>(steps);
+  };
+  // Row r of observations is of the step `first` + r.
+  const auto stretch = [&](at::Tensor& to, int64_t c, const std::vector<double>& seen,
+                           int64_t first) {
+    if (seen.empty()) return;
+    if (!to.defined()) to = at::zeros({steps + 1 - first, columns}, at::kDouble);
+    auto values = to.accessor<double, 2>();
+    for (int64_t i = first; i <= steps; ++i)
+      values[i - first][c] = Column::at_fraction(seen, fraction(i));
+  };
   for (int64_t c = 0; c < columns; ++c) {
     const Column column(plan, c);
-    for (int64_t i = 0; i <= steps; ++i) {
-      const double fraction = static_cast<double>(i) / static_cast<double>(steps);
-      if (!column.divergence.empty())
-        stretched.divergence[i][c] = Column::at_fraction(column.divergence, fraction);
-      if (!column.ess.empty()) stretched.ess[i][c] = Column::at_fraction(column.ess, fraction);
-      if (i == 0) continue;
-      if (!column.accept_prob.empty())
-        stretched.accept_prob[i - 1][c] = Column::at_fraction(column.accept_prob, fraction);
-      betas[i][c] = i == steps ? 1.0 : Column::at_fraction(column.betas, fraction);
+    stretch(stretched.divergence, c, column.divergence, 0);
+    stretch(stretched.ess, c, column.ess, 0);
+    stretch(stretched.accept_prob, c, column.accept_prob, 1);
+    for (int64_t i = 1; i <= steps; ++i) {
+      betas[i][c] = i == steps ? 1.0 : Column::at_fraction(column.betas, fraction(i));
       step_sizes[i - 1][c] = column.step_size_at(betas[i][c]);
     }
   }

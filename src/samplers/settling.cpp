@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "core/problem.h"
-#include "paths/power_mean.h"
 #include "samplers/resampling.h"
 #include "util/interrupt.h"
 
@@ -29,8 +28,9 @@ int64_t settling_evaluations(const Transition& transition, int64_t sweeps) {
 Settled settle(const PartitionedTarget& parts, const AffineMap& normals, const at::Tensor& z,
                const at::Tensor& step_sizes, const Transition& transition, int64_t sweeps,
                at::Generator& rng) {
-  constexpr double kLadder[] = {1, 1, 0.3, 3};               // factors of step sizes
-  const std::unique_ptr<Path> path = make_geometric_path();  // all paths agree at beta = 1
+  constexpr double kLadder[] = {1, 1, 0.3, 3};  // factors of step sizes
+  // All paths agree at beta = 1.
+  const auto path = PathRegistry::instance().make("path", "geometric");
   const int64_t count = normals.num_problems();
   const at::Tensor first = at::zeros({1}, step_sizes.options().dtype(at::kLong));
   const auto whole = std::static_pointer_cast<const PartitionedTarget>(parts.select(first));

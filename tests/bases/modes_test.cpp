@@ -123,7 +123,7 @@ TEST(Mixture, CoversAFunnel) {
            0.5 * static_cast<double>(x.size(-1)) * v;
   };
   const FunctionTarget target = replicated(10, funnel);
-  const Base base = fit("mixture", target, 4);
+  const Base base = fit("mixture:192", target, 4);
   ASSERT_TRUE(base.bijection);
   at::Generator rng = make_generator(1);
   const at::Tensor e = at::randn({base.map.num_problems(), 1000, 10}, rng, at::kDouble);
@@ -170,8 +170,8 @@ TEST(Mixture, FitsReplicatesOnce) {
     const at::Tensor v = z.select(-1, 0), x = z.slice(-1, 1);
     return -v.square() / 18 - 0.5 * x.square().sum(-1) * (-v).exp() - 2 * v;
   };
-  const Base one = fit("mixture:64,rounds=1", replicated(3, funnel, 1)),
-             three = fit("mixture:64,rounds=1", replicated(3, funnel, 3));
+  const Base one = fit("mixture:32,rounds=1", replicated(3, funnel, 1)),
+             three = fit("mixture:32,rounds=1", replicated(3, funnel, 3));
   ASSERT_TRUE(one.bijection);
   ASSERT_TRUE(three.bijection);
   EXPECT_EQ(three.num_problems(), 3);

@@ -100,7 +100,7 @@ TEST_P(DeviceTargets, AreThere) {
 
 // --- images of a small decoder, by every way to estimate ----------------------------------------
 
-constexpr int64_t kImages = 3;
+constexpr int64_t kImages = 2;
 const VaeArchitecture kSmall{5, 7, /*latent=*/3, {16, 16}, Activation::kTanh, {}};
 
 struct Posteriors {

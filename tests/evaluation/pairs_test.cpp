@@ -62,9 +62,12 @@ constexpr const char* kMixture = "mixture:16,rounds=0";
 class Pairs : public ::testing::Test {
  protected:
   Pairs() {
-    // Temperatures that are known in advance are one part, whatever they are.
-    for (const char* like_linear : {"sigmoidal", "exponential", "geometric"})
-      std::erase(schedule_.values, like_linear);
+    // Temperatures that are known in advance are one value, and so are rules for effective sizes.
+    for (const char* alike : {"sigmoidal", "exponential", "geometric", "ess:0.9"})
+      std::erase(schedule_.values, alike);
+    // Among replicates one rule stands for all: `OfProblems` takes each.
+    kind_ = schedule_;
+    for (const char* rule : {"cess:0.7", "constant-length:0.25"}) std::erase(kind_.values, rule);
   }
 
   /// All pairs of values of two parts, as many in one run as there are parts. Where a run is
@@ -134,6 +137,7 @@ class Pairs : public ::testing::Test {
              [](EstimateOptions& o, const std::string& value) { o.path = value; }};
   Part schedule_{all_of<ScheduleRegistry>({"file:" + folder_.file("betas", "0\n0.3\n1\n")}),
                  [](EstimateOptions& o, const std::string& value) { o.schedule = value; }};
+  Part kind_;  // of schedules
   Part base_{all_of<BaseRegistry>({"auto"}), [](EstimateOptions& o, const std::string& value) {
                // The example of the mixture fits for a second.
                o.base = value.starts_with("mixture") ? kMixture : value;
@@ -153,7 +157,7 @@ TEST_F(Pairs, OfReplicatesRunOrSayWhyNot) {
   EstimateOptions options = small();
   options.base = kMixture;
   options.witness = true;
-  expect_pairs(options, true, {path_, schedule_, kernel_, resampling_});
+  expect_pairs(options, true, {path_, kind_, kernel_, resampling_});
 }
 
 /// Rounds, which choose their own plans.
@@ -162,7 +166,7 @@ TEST_F(Pairs, OfRoundsRunOrSayWhyNot) {
   options.base = kMixture;
   options.error = 0.5;
   options.max_evaluations = 5'000;
-  expect_pairs(options, true, {path_, schedule_});
+  expect_pairs(options, true, {path_, kind_});
 }
 
 }  // namespace

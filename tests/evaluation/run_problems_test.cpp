@@ -183,7 +183,7 @@ TEST(RunProblems, GoesOnAlongALearnedPath) {
     expect_same(whole, rest);
     const Plan& plan = per_problem ? *rest.chunks.at(0).plan : *rest.state.plan;
     ASSERT_NE(plan.path, nullptr);
-    EXPECT_EQ(plan.path->steps.range.size(1), per_problem ? 3 : 1);
+    EXPECT_EQ(plan.path->constants.size(1), per_problem ? 3 : 1);
     const at::Tensor error =
         tables(rest).front().matrix("log_normalizer")[0] - *problems()->true_log_normalizer();
     EXPECT_LT(error.abs().max().item<double>(), 1.5);
@@ -293,29 +293,25 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
   refuse_seen("'divergence'", &Plan::divergence, 2);
   refuse_seen("'ess'", &Plan::ess, 4);
   refuse_seen("'accept_prob'", &Plan::accept_prob, 3);
-  const auto refuse_path = [&](const std::function<void(DescentSteps&)>& spoil,
+  const auto refuse_path = [&](const std::function<void(at::Tensor&)>& spoil,
                                const std::string& word = "not those of a descent",
                                const std::string& name = "f:jensen-shannon,knots=6") {
     refuse(word, [&](auto& c) {
       const at::Tensor ones = at::ones({3}, at::kDouble);
       const auto path = testing::equal_steps(name, ones, 4);
-      spoil(path->steps);
+      spoil(path->constants);
       c.plan = Plan{at::linspace(0, 1, 3, at::kDouble).unsqueeze(1).repeat({1, 3}),
                     at::ones({2, 3}, at::kDouble), 4};
       c.plan->path = path;
     });
   };
-  refuse_path([](auto& of) { of.step[0].zero_(); });
-  refuse_path([](auto& of) { of.step[1].zero_(); });
-  refuse_path([](auto& of) { of.range.neg_(); });
-  refuse_path([](auto& of) { of.mean[2].div_(0); });
-  refuse_path([](auto& of) { of.mean = of.mean.slice(0, 1); });
+  refuse_path([](auto& of) { of[4].zero_(); });             // the first step
+  refuse_path([](auto& of) { of[7].zero_(); });             // one before others
+  refuse_path([](auto& of) { of.slice(0, 0, 2).neg_(); });  // the range
+  refuse_path([](auto& of) { of[9].div_(0); });             // a mean
+  refuse_path([](auto& of) { of = of.slice(0, 1); });
   refuse_path([](auto&) {}, "not those of a descent", "f:jensen-shannon,knots=3");
-  refuse_path(
-      [](auto& of) {
-        for (at::Tensor* x : {&of.range, &of.log_ratio, &of.mean, &of.step}) *x = x->slice(1, 1);
-      },
-      "betas and path");
+  refuse_path([](auto& of) { of = of.slice(1, 1); }, "betas and path");
   EXPECT_EQ(store.read_chunks(shape).size(), 4u);
   shape.indices = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
   EXPECT_EQ(store.read_chunks(shape).size(), 4u);

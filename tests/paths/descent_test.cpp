@@ -39,15 +39,14 @@ INSTANTIATE_TEST_SUITE_P(Every, Descents, ::testing::ValuesIn(divergences()),
 /// The mapping of v through the same steps, number by number, with nothing between nodes.
 double by_bisection(const DescentPath& path, double kappa) {
   double v = kappa;
-  const auto& [range, log_ratio, mean, step] = path.steps;
-  for (int64_t i = 0; i < step.size(0); ++i) {
-    v -= log_ratio[i].item<double>();
-    const double m = mean[i].item<double>(), dt = step[i].item<double>();
+  for (int64_t i = 2; i < path.constants.size(0); i += 3) {
+    const auto constant = [&](int64_t k) { return path.constants[i + k].item<double>(); };
+    v -= constant(0);
     double low = -500, high = 500;
     for (int k = 0; k < 100; ++k) {
       const double y = (low + high) / 2;
       const double g = path.divergence().g(at::full({1}, y, at::kDouble)).item<double>();
-      (y - v + dt * (g - m) > 0 ? high : low) = y;
+      (y - v + constant(2) * (g - constant(1)) > 0 ? high : low) = y;
     }
     v = (low + high) / 2;
   }
@@ -145,8 +144,9 @@ TEST(DescentPath, KeepsItsColumnsApart) {
   const at::Tensor scale = at::tensor({0.3, 1.0, 2.0}, at::kDouble);
   const auto path = equal_steps(name, scale, 3);
   const at::Tensor some = at::tensor({1.0, 0.0, 1.0}, at::kDouble);  // the second arrives early
-  const auto& [range, log_ratio, mean, step] = path->steps;
-  for (int i = 0; i < 2; ++i) path->descend(log_ratio[0], mean[0], step[0] * some);
+  at::Tensor step = path->constants.slice(0, 2, 5).clone();
+  step[2] *= some;
+  for (int i = 0; i < 2; ++i) path->descend(step);
   path->finish();
   at::Generator rng = make_generator(1);
   const at::Tensor a = at::randn({3, 50}, rng, at::kDouble),

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <stdexcept>
-#include <thread>
 #include <vector>
 
 namespace crais {
@@ -73,15 +72,15 @@ TEST(ProgressLine, RedrawsOneLineOnATerminal) {
     progress.begin(0, 1000);
     ASSERT_EQ(stage.written.size(), 1u);  // at once, before the first chunk is done
     stage.now += 0.05;
-    progress.advance();
+    progress.update(1, "");
     EXPECT_EQ(stage.written.size(), 1u);  // too soon
     stage.now += 0.1;
-    progress.advance(2);
+    progress.update(3, "");
     ASSERT_EQ(stage.written.size(), 2u);
     EXPECT_NE(stage.written[1].find("3/1,000 images"), std::string::npos);
     progress.finish();
     progress.finish();
-    progress.advance();
+    progress.update(4, "");
   }
   ASSERT_EQ(stage.written.size(), 3u);
   for (const std::string& text : stage.written) {
@@ -106,22 +105,6 @@ TEST(ProgressLine, IsSilentIfItIsOffOrHasNotBegun) {
   }
 }
 
-TEST(ProgressLine, CountsEveryThread) {
-  Stage stage;
-  {
-    ProgressLine progress(stage.options(0));
-    progress.begin(0, 4000);
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 4; ++t)
-      threads.emplace_back([&] {
-        for (int i = 0; i < 1000; ++i) progress.advance();
-      });
-    for (auto& thread : threads) thread.join();
-  }
-  ASSERT_EQ(stage.written.size(), 1u);
-  EXPECT_EQ(stage.written[0].substr(0, 24), "AIS  4,000/4,000 images ");
-}
-
 TEST(ProgressLine, AFailingScreenDoesNotStopTheWork) {
   Stage stage;
   ProgressOptions options = stage.options(0);
@@ -129,7 +112,7 @@ TEST(ProgressLine, AFailingScreenDoesNotStopTheWork) {
   ProgressLine progress(std::move(options));
   progress.begin(0, 0);
   stage.now += 60;
-  EXPECT_NO_THROW(progress.advance());
+  EXPECT_NO_THROW(progress.update(1, ""));
   EXPECT_NO_THROW(progress.finish());
 }
 

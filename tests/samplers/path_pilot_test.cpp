@@ -59,7 +59,7 @@ TEST_P(LearnedPaths, LeaveWeightsUnbiasedWhateverThePilot) {
     const auto transition = kernel(move);
     const PilotRun tuned = run_pilot(pilot, *path_, *schedule(rule), *transition, options, rng);
     ASSERT_NE(tuned.plan.path, nullptr);
-    EXPECT_EQ(tuned.plan.path->steps.range.size(1), 1);
+    EXPECT_EQ(tuned.plan.path->constants.size(1), 1);
     const Plan plan = interpolate(tuned.plan, 7);
     const AnnealResult run = anneal(problem, *path_, plan, *transition, 4, rng);
     const at::Tensor ratio = (log_mean_exp(run.log_w) - 2.5).exp();
@@ -84,7 +84,7 @@ TEST_P(LearnedPaths, ResampleAndPlanForEachProblem) {
   at::Generator rng = make_generator(7);
   const auto hmc = kernel("hmc");
   const PilotRun tuned = run_pilot(problem, *path_, *schedule("linear", 10), *hmc, options, rng);
-  EXPECT_EQ(tuned.plan.path->steps.range.size(1), kProblems);
+  EXPECT_EQ(tuned.plan.path->constants.size(1), kProblems);
   const AnnealResult run = anneal(problem, *path_, tuned.plan, *hmc, 8, rng, resampling.get());
   EXPECT_GT(run.genealogy.num_resamplings.sum().item<double>(), 0);
   const at::Tensor ratio = (log_mean_exp(run.log_w) - *target.true_log_normalizer()).exp();
@@ -119,7 +119,7 @@ TEST(LearnPath, GoesWithThePlanInBlocks) {
       run_pilot(problem, *path, *schedule("linear", 5), *kernel("hmc"), options, rng).plan;
   const at::Tensor index = at::tensor({3, 1}, at::kLong);
   const Plan part = select(plan, index);
-  EXPECT_TRUE(at::equal(part.path->steps.step, plan.path->steps.step.index_select(1, index)));
+  EXPECT_TRUE(at::equal(part.path->constants, plan.path->constants.index_select(1, index)));
   EXPECT_EQ(interpolate(plan, 9).path, plan.path);
 }
 

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "core/rng.h"
-#include "paths/power_mean.h"
 #include "targets/function_target.h"
 
 namespace crais {

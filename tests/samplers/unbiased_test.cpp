@@ -6,7 +6,6 @@
 #include "core/log_math.h"
 #include "core/rng.h"
 #include "estimates/method.h"
-#include "paths/power_mean.h"
 #include "samplers/importance.h"
 #include "samplers/plan.h"
 #include "support/expect_error.h"
@@ -143,7 +142,7 @@ TEST(Importance, IsAisUnderAPlanWithoutMoves) {
   const DiagonalGaussian inner(3, {0.8, -0.4}, {0.7, 0.9}, 0);
   const Counting target(inner);
   const AffineMap base = AffineMap::identity(3, 2, at::kDouble);
-  const std::shared_ptr<const Path> path = make_geometric_path();
+  const std::shared_ptr<const Path> path = PathRegistry::instance().make("path", "geometric");
   const std::shared_ptr<const Transition> kernel =
       TransitionRegistry::instance().make("kernel", "ghmc:0.8", {});
   const std::shared_ptr<const Resampling> systematic =
@@ -166,7 +165,7 @@ TEST(Importance, IsAisUnderAPlanWithoutMoves) {
 TEST(Importance, RefusesDensitiesThatAreNoNumbers) {
   const auto ais = MethodRegistry::instance().make(
       "method", "ais",
-      AnnealingParts{make_geometric_path(),
+      AnnealingParts{PathRegistry::instance().make("path", "geometric"),
                      TransitionRegistry::instance().make("kernel", "ghmc:0.8", {}), nullptr});
   for (const double value : {NAN, INFINITY, -INFINITY}) {
     const FunctionTarget bad({.dim = 2}, [=](const at::Tensor& z) {

@@ -25,7 +25,7 @@ inline std::shared_ptr<DescentPath> equal_steps(const std::string& name, const a
   const auto path = descent_path(name)->start(at::stack({-30 * scale, 30 * scale}));
   const at::Tensor ones = at::ones_like(scale);
   const at::Tensor mean = path->divergence().g(at::full({}, -0.5, at::kDouble)) * ones;
-  for (int64_t i = 0; i < steps; ++i) path->descend(-0.3 * ones, mean, 0.4 * scale);
+  for (int64_t i = 0; i < steps; ++i) path->descend(at::stack({-0.3 * ones, mean, 0.4 * scale}));
   return path;
 }
 
@@ -75,7 +75,7 @@ class Line {
       const at::Tensor g = f.g(v - log_r);
       const at::Tensor m = (q.exp() * g).sum(-1);
       const double variance = (q.exp() * (g - m).square()).sum().item<double>();
-      path->descend(log_r, m, at::full({1}, theta_of(variance), at::kDouble));
+      path->descend(at::stack({log_r, m, at::full({1}, theta_of(variance), at::kDouble)}));
     }
     path->finish();
     return path;

@@ -9,7 +9,6 @@
 #include "core/log_math.h"
 #include "core/rng.h"
 #include "estimates/method.h"
-#include "paths/power_mean.h"
 #include "samplers/plan.h"
 #include "support/statistics.h"
 #include "support/targets.h"
@@ -98,7 +97,7 @@ MethodResult estimated(const char* name, int64_t problems, double shift = 0) {
   Partition told = parts.partition;
   told.log_share = told.log_share + at::tensor({shift, 0.0}, at::kDouble).repeat({problems});
   problem.set_partition(told);
-  const std::shared_ptr<const Path> path = make_geometric_path();
+  const std::shared_ptr<const Path> path = PathRegistry::instance().make("path", "geometric");
   const std::shared_ptr<const Transition> kernel =
       TransitionRegistry::instance().make("kernel", "ghmc:0.8", {});
   const auto rule = ScheduleRegistry::instance().make("schedule", "linear", ScheduleOptions{8});
