@@ -1,4 +1,4 @@
-"""The safetensors format, written: named tensors and string pairs in one block of bytes."""
+"""The safetensors format, written and read: named tensors and string pairs in one block of bytes."""
 
 from __future__ import annotations
 
@@ -32,3 +32,16 @@ def dumps(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> b
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     return len(text).to_bytes(8, "little") + text + b"".join(blocks)
+
+
+def load(data: bytes) -> dict[str, torch.Tensor]:
+    """The tensors of the bytes of one file, by name. Raises KeyError for another dtype than `dumps` takes."""
+    types = {name: dtype for dtype, name in _NAMES.items()}
+    start = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:start])
+    header.pop("__metadata__", None)
+    found = {}
+    for name, about in header.items():
+        begin, end = (start + place for place in about["data_offsets"])
+        found[name] = torch.frombuffer(bytearray(data[begin:end]), dtype=types[about["dtype"]]).view(about["shape"])
+    return found

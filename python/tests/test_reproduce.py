@@ -19,7 +19,7 @@ from crais.reproduce.__main__ import main
 from crais.reproduce.cells import Variant
 from crais.reproduce.experiment import FOLDER, NAMES, Experiment
 from crais.reproduce.matching import is_fair, match_transitions, pilot_flags
-from crais.reproduce.measures import Comparison, choose, measures_of
+from crais.reproduce.measures import choose, measures_of
 from crais.reproduce.models import decoder_of, integral
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -158,8 +158,9 @@ def test_a_second_run_computes_nothing_but_what_is_lost(capsys, whole):
     ("code", "pattern", "damage", "word"),
     [
         (65, ".*", "[]", "is damaged; delete it"),
-        (65, '"result":.*', '"result": {}}', "is damaged; delete it"),
-        (65, '"digest": "[^"]*", ', "", "is damaged; delete it"),
+        *((65, '"result":.*', f'"result": {result}}}', "is damaged; delete it") for result in (
+            "{}", "7", '"failed"', '{"failed": 7}', '{"ess": "7"}', '{"ess": 7}', '{"ess": [[7]]}', '{"ess": [null]}')),
+        (65, '"key": "', '"key": "other', "is damaged; delete it"),
         (64, '"sources": "', '"sources": "other', "another build has computed this"),
     ],
 )
@@ -300,23 +301,22 @@ def given(*seeds):
 
 
 def test_measures_of_repetitions():
-    to = Comparison(torch.tensor(2.0).double(), first=given([2, 2, 2]))
-    m = measures_of(given([1.0, 2.5, 4.0]), to)
+    truth = torch.tensor(2.0).double()
+    m = measures_of(given([1.0, 2.5, 4.0]), truth, first=given([2, 2, 2]))
     known = {"bias": 0.5, "bias_se": math.sqrt(2.25 / 3), "abs": 3.5 / 3, "rmse": math.sqrt(5.25 / 3),
              "above_first": 3.5 / 3, "within_1": 1 / 3, "wrong": 2 / 3, "caught": 0}  # fmt: skip
     assert {name: m[name] for name in known} == pytest.approx(known, abs=1e-14)
-    to.choosing = 2
-    assert measures_of(given([1.0, 2.5, 4.0]), to)["bias"] == 2
+    assert measures_of(given([1.0, 2.5, 4.0]), truth, choosing=2)["bias"] == 2
 
 
 def test_measures_of_images_are_of_their_means():
-    m = measures_of(given([1, 3], [2, 6]), Comparison(torch.ones(2).double(), has_images=True))
+    m = measures_of(given([1, 3], [2, 6]), torch.ones(2).double(), has_images=True)
     assert [m[name] for name in ("mean", "bias", "bias_se", "image_most", "silent")] == [3, 2, 1, 5, 2]
 
 
 def test_measures_of_falling_divergences():
     result = Variant([{"divergence": [4.0, 2.0, 1.0, 0.0]}, {"divergence": [3.0, 2.0, 1.0, 0.0]}])
-    m = measures_of(result, Comparison())
+    m = measures_of(result)
     assert [m[name] for name in ("start", "first_start")] == [3.5, 4]
     assert [m["bend"], m["fall"]] == pytest.approx([1 / 12, -1.15])
 

@@ -13,8 +13,9 @@ import torch
 import crais
 from crais import native
 from crais.errors import UsageError, one_line
-from crais.reproduce.cells import Options, heed_signals, say
+from crais.reproduce.cells import Options, heed_signals
 from crais.reproduce.experiment import NAMES, Experiment
+from crais.reproduce.page import say
 
 _EXAMPLES = """examples:
   reproduce list

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
-import contextlib
 import functools
 import hashlib
 import json
@@ -58,62 +57,51 @@ def write(path: Path, text: str) -> None:
         part.write_text(text, encoding="utf-8")
         part.replace(path)
     except OSError as error:
-        with contextlib.suppress(OSError):
+        if part.is_file():
             part.unlink()
         raise OutputError(f"{path}: {error.strerror}") from error
 
 
-def say(text: str) -> None:
-    """On stdout. Where its reader has gone (`| head`), the run goes on."""
-    try:
-        print(text, end="", flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def digest_of(value: Any) -> str:
-    """Of a tensor, of bytes, or of what JSON can say."""
-    if isinstance(value, Tensor):
-        value = value.contiguous().numpy().tobytes()
-    data = value if isinstance(value, bytes) else json.dumps(value, sort_keys=True).encode()
-    return hashlib.sha256(data).hexdigest()
+def digest_of(data: Tensor | bytes) -> str:
+    return hashlib.sha256(data.contiguous().numpy().tobytes() if isinstance(data, Tensor) else data).hexdigest()
 
 
 @dataclass(frozen=True)
 class Task:
     key: str  # everything that the result depends on
-    compute: Callable[[], Values]
+    compute: Callable[[], Values]  # lists of numbers by name, or why it `failed`
 
 
-def run_tasks(options: Options, label: str, tasks: list[Task]) -> list[Values]:
-    """The results of the tasks, in parallel and equal ones once.
+def run_tasks(options: Options, label: str, tasks: list[Task]) -> dict[str, Values]:
+    """The results of the tasks by key, in parallel and equal ones once.
 
     Each is kept in DIR/cells under a digest of its key. A finished task is never run again, so the
     same command goes on after an interruption. Raises Interrupted; DataError for a damaged result;
     UsageError for one of another build, unless options accept it.
     """
-    paths = {one.key: Path(options.out, "cells", f"{digest_of(one.key)[:24]}.json") for one in tasks}
-    done = {key: _stored(path, options) for key, path in paths.items() if path.exists()}
-    shows = label and not options.quiet and sys.stderr.isatty()
+    todo = {one.key: one for one in tasks}
+    paths = {key: Path(options.out, "cells", f"{digest_of(key.encode())[:24]}.json") for key in todo}
+    done = {key: _stored(path, key, options) for key, path in paths.items() if path.exists()}
+    shows = not options.quiet and sys.stderr.isatty()
 
     def make(task: Task) -> None:
         raise_if_stopped()
         result = task.compute()
-        cell = {"key": task.key, "computed_by": json.loads(native.extension().computed_by())}
-        write(paths[task.key], json.dumps({**cell, "digest": digest_of(result), "result": result}))
+        by = json.loads(native.extension().computed_by())
+        write(paths[task.key], json.dumps({"key": task.key, "computed_by": by, "result": result}))
         done[task.key] = result
 
     on_gpu = options.device.startswith("cuda") or options.device == "auto" and torch.cuda.is_available()
     threads = 1 if on_gpu else options.threads or len(os.sched_getaffinity(0))
     with concurrent.futures.ThreadPoolExecutor(threads) as workers:
-        todo = {one.key: one for one in tasks if one.key not in done}
-        pending, start = {workers.submit(make, one) for one in todo.values()}, time.monotonic()
+        pending = {workers.submit(make, one) for key, one in todo.items() if key not in done}
+        count, start = len(pending), time.monotonic()
         try:
             while pending:
                 if shows:
-                    left = (time.monotonic() - start) / 60 * len(pending) / max(1, len(todo) - len(pending))
-                    count = f"{len(done)} of {len(paths)} cells, {left:.1f} minutes left"
-                    print(f"\r{label}: {count}\x1b[K", end="", file=sys.stderr)
+                    left = (time.monotonic() - start) / 60 * len(pending) / max(1, count - len(pending))
+                    progress = f"{label}: {len(done)} of {len(todo)} cells, {left:.1f} minutes left"
+                    print(f"\r{progress}\x1b[K", end="", file=sys.stderr)
                 made, pending = concurrent.futures.wait(pending, 0.1, concurrent.futures.FIRST_EXCEPTION)
                 raise_if_stopped()
                 for one in made:
@@ -121,25 +109,30 @@ def run_tasks(options: Options, label: str, tasks: list[Task]) -> list[Values]:
         finally:
             workers.shutdown(wait=False, cancel_futures=True)
             print("\r\x1b[K" if shows else "", end="", file=sys.stderr)
-    return [done[task.key] for task in tasks]
+    return done
 
 
-def _stored(path: Path, options: Options) -> Values:
+def _stored(path: Path, key: str, options: Options) -> Values:
     try:
         cell = json.loads(path.read_text())
-        computed_by, result = json.dumps(cell["computed_by"]), cell["result"]
-        is_whole = isinstance(result, dict) and cell["digest"] == digest_of(result)
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
+        result: Values = cell["result"]
+        by = json.dumps(cell["computed_by"])
+        if "failed" in result:
+            is_whole = isinstance(result["failed"], str) and isinstance(result["unfinished"], bool)
+        else:
+            is_whole = bool(result) and all(torch.tensor(each).double().dim() == 1 for each in result.values())
+        is_whole &= cell["key"] == key
+    except (OSError, ValueError, TypeError, AttributeError, LookupError, RuntimeError):
         is_whole = False
     if not is_whole:
         raise DataError(f"{path}: is damaged; delete it to have it computed again")
-    difference = native.extension().difference_of_builds(computed_by)
+    difference = native.extension().difference_of_builds(by)
     if difference and not options.accept_other_version:
         raise UsageError(
             f"{path}: another build has computed this ({difference}); --accept-other-version takes it "
             "as it is, another --out or an empty folder computes it anew"
         )
-    return dict(result)
+    return result
 
 
 @dataclass
@@ -207,21 +200,23 @@ class Variant:
         failed = [cell for cell in cells if "failed" in cell]
         self.failed: str = failed[-1]["failed"] if failed else ""
         self.unfinished = bool(failed and failed[-1]["unfinished"])  # the plan is too long
-        self.values: dict[str, list[Tensor]] = {}
-        for name in cells[0] if cells and not failed else ():
-            self.values[name] = [torch.tensor(cell[name], dtype=torch.float64) for cell in cells]
+        self.cells = [] if failed else cells
+
+    def each(self, name: str) -> list[Tensor]:
+        """One for each seed; [] if there is none."""
+        return [torch.tensor(cell[name], dtype=torch.float64) for cell in self.cells if name in cell]
 
     def column(self, name: str) -> Tensor:
         """[S, N]; NaN [1, 1] if there is none."""
-        found = self.values.get(name, [torch.full((1,), torch.nan, dtype=torch.float64)])
+        found = self.each(name) or [torch.tensor([torch.nan], dtype=torch.float64)]
+        if len({len(column) for column in found}) > 1:
+            raise DataError(f"results of seeds have different numbers of '{name}'; delete those in cells")
         return torch.stack(found)
 
     def first(self, name: str) -> Tensor:
         """Of the first seed; [0] if there is none."""
-        return self.values.get(name, [torch.empty(0).double()])[0]
+        return next(iter(self.each(name)), torch.empty(0).double())
 
     def mean(self, *names: str) -> float:
         """The sum of one number a seed each, on average."""
-        return sum(
-            sum(map(float, self.column(name))) / len(self.column(name)) for name in names
-        )
+        return sum(sum(map(float, self.column(name))) / len(self.column(name)) for name in names)

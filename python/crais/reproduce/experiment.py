@@ -34,7 +34,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ from crais.errors import DataError, NoInputError, UsageError
 from crais.native import by_flag, extension
 from crais.reproduce.cells import Options, Subject, Task, Values, Variant, digest_of, run_tasks
 from crais.reproduce.matching import is_fair, match_transitions, pilot_flags
-from crais.reproduce.measures import Comparison, Measures, choose, measures_of
+from crais.reproduce.measures import choose, measures_of
 from crais.reproduce.models import drawn_subject
 from crais.reproduce.page import Page
 from crais.reproduce.words import Cell, cell_of, integer, number, text
@@ -58,7 +58,6 @@ _KNOWN = set(
     "target problems images model points flags also match steps repeats settings setting choosing truth "
     "upper reference chains particles first_seed".split()
 )
-Run = Callable[[str, int, int], Variant]  # flags, first seed, repeats
 
 
 @contextlib.contextmanager
@@ -72,19 +71,6 @@ def _told_of(place: str) -> Iterator[None]:
         raise DataError(f"{place}: {error}") from error
 
 
-def _resolved(value: Any, options: Options, name: str = "") -> Any:
-    """The value for --full or --quick, and with the number of seeds that --seeds asks for."""
-    if isinstance(value, list):
-        return [_resolved(part, options) for part in value]
-    if isinstance(value, dict):
-        if value.keys() == {"full", "quick"}:
-            return _resolved(value["full" if options.full else "quick"], options, name)
-        return {key: _resolved(part, options, key) for key, part in value.items()}
-    if options.seeds and name == "choosing":
-        return max(1, options.seeds // 3)
-    return options.seeds if options.seeds and name.endswith("seeds") else value
-
-
 def _entries(given: Any, name: str) -> list[Values]:
     """The entries of a list; single values are of its name."""
     if isinstance(given, list):
@@ -94,14 +80,6 @@ def _entries(given: Any, name: str) -> list[Values]:
         {key: column[i] for key, column in given.items() if i < len(column) and column[i] is not None}
         for i in rows
     ]
-
-
-def _texts(value: Any) -> Iterator[str]:
-    for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        yield from _texts(part)
-    if isinstance(value, str):
-        yield value
-        yield from re.split(r"[\s{}/=:.,()\[\]]+", value)
 
 
 def _check_keys(value: Any, used: set[str], place: str = "") -> None:
@@ -114,38 +92,112 @@ def _check_keys(value: Any, used: set[str], place: str = "") -> None:
                 _check_keys(part, used, f"{place}/{key}")
 
 
-def _with_setting(values: Values, name: str) -> str:
-    return text(values, f"{{{name}}}").replace("@", text(values, "{setting}"), 1)
+class Experiment:
+    """`name`: of an experiment of the package, with ":N" to choose one entry of its list `dims`; or of a
+    file NAME.json. Raises UsageError for another name; DataError, with the place, for wrong content."""
+
+    def __init__(self, name: str) -> None:
+        stem, _, self._dim = name.partition(":")
+        self.file, self.name = FOLDER / f"{stem}.json", name
+        if name.endswith(".json"):
+            self.file, self.name, self._dim = Path(name), Path(name).stem, ""
+        elif stem not in NAMES:
+            raise UsageError(f"unknown experiment '{name}'; choose from {', '.join(NAMES)}")
+        try:
+            found = self.file.read_bytes().decode()
+        except OSError as error:
+            raise NoInputError(f"{name}: {error.strerror}") from error
+        except UnicodeError as error:
+            raise DataError(f"{name}: is not UTF-8") from error
+        self._json = extension().checked_json(found, str(self.file))
+        self.content: Values = json.loads(self._json)
+        with _told_of(self.file.name):
+            texts = [each for each, colon in re.findall(r'"((?:[^"\\]|\\.)*)"(:?)', self._json) if not colon]
+            words = {word for each in texts for word in re.split(r"[\s{}/=:.,()\[\]]+", each)}
+            _check_keys(self.content, {*_KNOWN, *texts, *words})
+            self.summary = text({}, self.content["summary"])
+            if self._dim:
+                known = [str(one["dim"]) for one in _entries(self.content["lists"].get("dims", []), "dim")]
+                if self._dim not in known:
+                    choice = f"choose from {', '.join(known)}" if known else "it has no parameters"
+                    raise UsageError(f"'{name}': {choice}")
+        self.folder = self.name.replace(":", "-")
+
+    def uses(self) -> set[str]:
+        """Those of the flags --seeds, --checkpoint and --data-dir that matter to it."""
+        flags = {"seeds"} if '"seeds":' in self._json else set()
+        if '"images":' in self._json and '"model":' not in self._json:
+            flags |= {"checkpoint", "data_dir"}
+        return flags | ({"data_dir"} if "logistic-regression:" in self._json else set())
+
+    def run(self, options: Options) -> None:
+        """Writes tables into a folder of its own in options.out. Raises as run_tasks does."""
+
+        def resolved(entry: Values) -> Any:
+            """For --full or --quick, and with the number of seeds that --seeds asks for."""
+            if entry.keys() == {"full", "quick"}:
+                return entry["full" if options.full else "quick"]
+            asked = {"choosing": max(1, (options.seeds or 0) // 3), "seeds": options.seeds}
+            for name, value in entry.items() if options.seeds else ():
+                if not isinstance(value, list):
+                    entry[name] = asked.get("seeds" if name.endswith("seeds") else name, value)
+            return entry
+
+        content = json.loads(self._json, object_hook=resolved)
+        lists = content.get("lists", {})
+        with _told_of(f"{self.name}.json"):
+            if self._dim:
+                dims = _entries(lists["dims"], "dim")
+                lists["dims"] = [{**one, "if": ""} for one in dims if str(one["dim"]) == self._dim]
+            about = text(content.get("set", {}), content["about"])
+            runner = _Runner(options, content, Page(Path(options.out, self.folder), self.summary, about))
+            runner.folder = self.file.parent
+        for i, table in enumerate(content["tables"]):
+            with _told_of(f"{self.name}.json: tables/{i}"):
+                values = {**content.get("set", {}), **table.get("set", {})}
+                for row in runner.rows(values, table.get("each", [])):
+                    runner.table(table, row.values)
+        runner.page.table("plans", "First plans against transition / M", runner.plans, folded=True)
+        runner.page.table("particles", "Particles of first runs", runner.particles, folded=True)
 
 
-class Row:
-    def __init__(self, values: Values, first: int) -> None:
+class _Row:
+    """What is asked of one subject, and what a table shows of it."""
+
+    def __init__(self, values: Values) -> None:
         self.values = {"setting": "-", **values}
-        self.first = first  # the row that it is compared with
-        self.subject: Subject | None = None
+        self.first = self  # the row that it is compared with
+        self.subject: Subject | None = None  # without it all results are empty
+        self.done: dict[str, Values] = {}
         self.trials = 0  # in the search for a setting
 
     def number(self, name: str, otherwise: int) -> int:
         return integer(self.values, name, otherwise)
 
-    def tasks(self, flags: str, first_seed: int, repeats: int, only_plans: bool = False) -> list[Task]:
-        """Of the flags, for the seeds from `first_seed` on. None without a subject."""
-        seeds = range(first_seed, first_seed + repeats)
-        return [self.subject.task(flags, seed, only_plans) for seed in seeds] if self.subject else []
+    def seeds(self) -> range:
+        first = self.number("first_seed", 0)
+        return range(first, first + self.number("repeats", 1))
 
-    def read(self, run: Run) -> None:
-        """Asks for all results, and makes the choice between settings."""
-        values, seeds = self.values, (self.number("first_seed", 0), self.number("repeats", 1))
-        self.choosing = self.number("choosing", 0)
+    def variant(self, flags: str, seeds: range, only_plans: bool = False) -> Variant:
+        """The results of the flags, as far as they are there; what it takes is `asked`."""
+        tasks = [self.subject.task(flags, seed, only_plans) for seed in seeds] if self.subject else []
+        self.asked += tasks
+        return Variant([self.done[one.key] for one in tasks if one.key in self.done])
+
+    def with_setting(self, values: Values, name: str) -> str:
+        return text(values, f"{{{name}}}").replace("@", text(values, "{setting}"), 1)
+
+    def read(self) -> None:
+        """Looks up all results, and makes the choice between settings."""
+        values, self.asked = self.values, list[Task]()
         self.family = [{**values, **one} for one in _entries(values.get("settings", [{}]), "setting")]
         for one in self.family:
             one["setting"] = text(one, "{setting}")
-        flags = "flags" if "flags" in values else "match"
-        self.results = [run(_with_setting(one, flags), *seeds) for one in self.family]
-        self.also = {name: run(text(values, more), *seeds) for name, more in values.get("also", {}).items()}
-        self.truth = self._truth(run)
-        made = [i for i, one in enumerate(self.results) if not one.failed] or [len(self.results) - 1]
-        self.chosen: int | None = made[0]
+        flags, seeds = "flags" if "flags" in values else "match", self.seeds()
+        self.results = [self.variant(self.with_setting(one, flags), seeds) for one in self.family]
+        self.also = {name: self.variant(text(values, more), seeds) for name, more in values.get("also", {}).items()}
+        self.truth, self.choosing = self._truth(), self.number("choosing", 0)
+        self.chosen: int | None = next((i for i, one in enumerate(self.results) if not one.failed), len(self.results) - 1)
         self.oracle: int | None = None
         if self.choosing > 0:
             truth = math.nan if self.truth is None else float(self.truth)
@@ -153,32 +205,33 @@ class Row:
             self.chosen, self.oracle = choose(estimates, self.choosing, truth)
         self.best = Variant([]) if self.chosen is None else self.results[self.chosen]
 
-    def _truth(self, run: Run) -> Tensor | None:
+    def _truth(self) -> Tensor | None:
         """What errors are of. Of long runs, for a density the mean, for images the average by precision."""
         if "truth" in self.values:
             return torch.tensor(number(self.values, "truth", {}), dtype=torch.float64)
         known, given = self.subject.truth if self.subject else None, self.values.get("reference")
         if known is not None or given is None:
             return known
-        references = [run(text(self.values, one), 1000, 1) for one in (given if isinstance(given, list) else [given])]
-        means = torch.stack([one.column("log_normalizer")[0] for one in references])
-        weights = torch.stack([one.column("std_error")[0].square().reciprocal() for one in references])
+        seeds = range(1000, 1001)
+        runs = [self.variant(text(self.values, one), seeds) for one in (given if isinstance(given, list) else [given])]
+        means = torch.stack([one.column("log_normalizer")[0] for one in runs])
+        weights = torch.stack([one.column("std_error")[0].square().reciprocal() for one in runs])
         if not self.subject or not self.subject.has_images:
             return means[0].mean()
         return means[0] if len(means) == 1 else (weights * means).sum(0) / weights.sum(0)
 
-    def measures(self, first: Variant | None) -> Measures:
-        """Its own beside those of `first`, and those of its other results."""
+    def measures(self) -> Values:
+        """Its own beside those of the first row, and those of its other results."""
         has_images, masses = (self.subject.has_images, self.subject.masses) if self.subject else (False, None)
-        to = Comparison(self.truth, has_images, self.choosing, "upper" in self.values, masses, first)
-        m, best = measures_of(self.best, to), self.best
+        own = functools.partial(
+            measures_of, truth=self.truth, has_images=has_images, choosing=self.choosing,
+            upper="upper" in self.values, masses=masses)  # fmt: skip
+        m: Values = own(self.best, first=self.first.best)
         if self.choosing > 0 and not is_fair(m["transitions"], self.number("steps", 0)):
             m["t"] = math.nan
-        to.first = None
-        for name, result in self.also.items():
-            m |= {f"{name}.{measure}": value for measure, value in measures_of(result, to).items()}
+        m |= {name: own(result) for name, result in self.also.items()}
         spent = [one.mean("base", "tuning", "estimating") for one in self.results if not one.failed]
-        m["search"] = sum(spent, self.trials * best.mean("tuning"))
+        m["search"] = sum(spent, self.trials * self.best.mean("tuning"))
         # Pilots have at most 256 chains, so they cost less than their count suggests.
         pilots = min(self.number("chains", 1), 256)
         m["comput"] = m["transitions"] + max(0.0, m["tuning"] / pilots - 1)
@@ -188,121 +241,61 @@ class Row:
             m["oracle_bias"] = float(values[self.choosing :].mean()) - m["truth"]
         return m
 
-    def cells(self, columns: list[str], first: Variant | None) -> list[Cell]:
+    def cells(self, columns: list[str]) -> list[Cell]:
         told = {"chosen": self.chosen, "oracle": None if self.chosen is None else self.oracle}
         settings = {name: "none" if i is None else self.family[i]["setting"] for name, i in told.items()}
-        values, measures = {**self.family[self.chosen or 0], **settings}, self.measures(first)
+        values, measures = {**self.family[self.chosen or 0], **settings}, self.measures()
         return [cell_of(column, values, self.best, measures) for column in columns]
 
 
-class Experiment:
-    """`name`: of an experiment of the package, with ":N" to choose one entry of its list `dims`; or of a
-    file NAME.json. Raises UsageError for another name; DataError, with the place, for wrong content."""
-
-    def __init__(self, name: str) -> None:
-        stem = name.split(":")[0]
-        self.file, self.name = FOLDER / f"{stem}.json", name
-        if name.endswith(".json"):
-            self.file, self.name = Path(name), Path(name).stem
-        elif stem not in NAMES:
-            raise UsageError(f"unknown experiment '{name}'; choose from {', '.join(NAMES)}")
-        try:
-            found = self.file.read_bytes().decode()
-        except OSError as error:
-            raise NoInputError(f"{name}: {error.strerror}") from error
-        except UnicodeError as error:
-            raise DataError(f"{name}: is not UTF-8") from error
-        self.content: Values = json.loads(extension().checked_json(found, str(self.file)))
-        with _told_of(self.file.name):
-            _check_keys(self.content, {*_KNOWN, *_texts(self.content)})
-            self.summary = text({}, self.content["summary"])
-            if ":" in name and not name.endswith(".json"):
-                dims = _entries(self.content["lists"].get("dims", []), "dim")
-                chosen = [one for one in dims if f"{stem}:{one['dim']}" == name]
-                self.content["lists"]["dims"] = [{**one, "if": "any"} for one in chosen]
-                if not chosen:
-                    known = ", ".join(str(one["dim"]) for one in dims)
-                    raise UsageError(f"'{name}': {f'choose from {known}' if known else 'it has no parameters'}")
-        self.folder = self.name.replace(":", "-")
-
-    def uses(self) -> set[str]:
-        """Those of the flags --seeds, --checkpoint and --data-dir that matter to it."""
-        content = json.dumps(self.content)
-        flags = {"seeds"} if '"seeds":' in content else set()
-        if '"images":' in content and '"model":' not in content:
-            flags |= {"checkpoint", "data_dir"}
-        return flags | ({"data_dir"} if "logistic-regression:" in content else set())
-
-    def run(self, options: Options) -> None:
-        """Writes tables into a folder of its own in options.out. Raises as run_tasks does."""
-        content = _resolved(self.content, options)
-        with _told_of(f"{self.name}.json"):
-            about = text(content.get("set", {}), content["about"])
-            page = Page(Path(options.out, self.folder), self.summary, about)
-            runner = _Runner(options, content, page, self.file.parent)
-        for i, table in enumerate(content["tables"]):
-            with _told_of(f"{self.name}.json: tables/{i}"):
-                each: list[Row] = []  # the values of each table
-                values = {**content.get("set", {}), **table.get("set", {})}
-                runner.expand(values, table.get("each", []), each, 0)
-                for one in each:
-                    runner.table(table, one.values)
-        page.table("plans", "First plans against transition / M", runner.plans, folded=True)
-        page.table("particles", "Particles of first runs", runner.particles, folded=True)
-
-
 class _Runner:
-    def __init__(self, options: Options, content: Values, page: Page, folder: Path) -> None:
-        self.options, self.content, self.page, self.folder = options, content, page, folder
+    folder: Path  # of models beside the experiment
+
+    def __init__(self, options: Options, content: Values, page: Page) -> None:
+        self.options, self.content, self.page = options, content, page
         self.plans: list[list[Cell]] = []
         self.particles: list[list[Cell]] = []
         self._subjects: dict[str, Subject] = {}
 
-    def expand(self, values: Values, axes: list[str], rows: list[Row], first: int) -> None:
-        """Adds a row for each combination of entries of the lists that `axes` names."""
+    def rows(self, values: Values, axes: list[str]) -> Iterator[_Row]:
+        """A row for each combination of entries of the lists that `axes` names."""
         if not axes:
-            rows.append(Row(values, first))
+            yield _Row(values)
             return
         given = values.get(axes[0], self.content.get("lists", {}).get(axes[0]))
         if given is None:
             raise DataError(f"there is no list '{axes[0]}'")
-        first = len(rows)
+        first = None
         for entry in _entries(given, axes[0]):
             if (entry.get("if") != "full" or self.options.full) and entry.get("unless") not in values:
-                self.expand({**values, **entry}, axes[1:], rows, first)
+                for row in self.rows({**values, **entry}, axes[1:]):
+                    if len(axes) == 1:
+                        row.first = first = first or row
+                    yield row
 
     def table(self, table: Values, values: Values) -> None:
         stem, title = text(values, table["stem"]), text(values, table["title"])
         columns = table["columns"] if "columns" in table else self.content["columns"]
-        rows: list[Row] = []
-        tasks: list[Task] = []
-        for group in table.get("groups", [table]):
-            self.expand({**values, **group.get("set", {})}, group.get("axes", []), rows, len(rows))
-
-        def gather(row: Row, *run: Any) -> Variant:
-            tasks.extend(row.tasks(*run))
-            return Variant([])
-
-        def done(row: Row, *run: Any) -> Variant:
-            return Variant(run_tasks(self.options, "", row.tasks(*run)))
-
+        groups = table.get("groups", [table])
+        rows = [row for one in groups for row in self.rows({**values, **one.get("set", {})}, one.get("axes", []))]
         for row in rows:  # words are tried on nothing, before hours are spent
-            row.read(lambda *_: Variant([]))
-            row.cells(columns, None)
+            row.read()
+            row.cells(columns)
         for row in rows:
             row.subject = self._subject_of(row.values)
             if "match" in row.values:
                 self._match(row)
-            row.read(functools.partial(gather, row))
-        run_tasks(self.options, stem, tasks)
-        shown = []
-        for i, row in enumerate(rows):
-            row.read(functools.partial(done, row))
-            shown.append(row.cells(columns, rows[row.first].best))
+            row.read()
+        done = run_tasks(self.options, stem, [task for row in rows for task in row.asked])
+        for row in rows:
+            row.done = done
+            row.read()
+        shown = [row.cells(columns) for row in rows]
+        for row, cells in zip(rows, shown, strict=True):
             if "particles" in row.values:
-                self._add_particles(row, row.first == i)
+                self._add_particles(row)
             if "plans" in table:
-                self._add_plan(row.best.first(table["plans"]).tolist(), shown[-1])
+                self._add_plan(row.best.first(table["plans"]).tolist(), cells)
         self.page.table(stem, title, shown, table.get("folded", False))
 
     def _subject_of(self, values: Values) -> Subject:
@@ -331,17 +324,20 @@ class _Runner:
         probe, truth, masses, draws = extension().known(target, by_flag(own), max(particles, 1))
         return Subject(target, own, [target, probe], None, particles, truth, masses, draws)
 
-    def _match(self, row: Row) -> None:
+    def _match(self, row: _Row) -> None:
         """Looks for the setting "@" whose plans have as many steps as the row."""
-        steps, seeds = row.number("steps", 0), (row.number("first_seed", 0), row.number("repeats", 1))
+        steps = row.number("steps", 0)
 
         def count(settings: list[str]) -> list[float]:
-            tasks = []
+            def found(setting: str) -> Variant:
+                flags = row.with_setting({**row.values, "setting": setting}, "match")
+                return row.variant(pilot_flags(flags, steps), row.seeds(), only_plans=True)
+
+            row.asked = []
             for setting in settings:
-                flags = _with_setting({**row.values, "setting": setting}, "match")
-                tasks += row.tasks(pilot_flags(flags, steps), *seeds, only_plans=True)
-            cells = run_tasks(self.options, f"plans of {steps}", tasks)
-            results = [Variant(cells[i : i + seeds[1]]) for i in range(0, len(cells), seeds[1])]
+                found(setting)
+            row.done = run_tasks(self.options, f"plans of {steps}", row.asked)
+            results = [found(setting) for setting in settings]
             return [math.inf if one.unfinished else one.mean("transitions") for one in results]
 
         setting, _, row.trials = match_transitions(text(row.values, "{match}"), steps, count)
@@ -358,9 +354,9 @@ class _Runner:
             value = extension().significant(before + share * (after - before), 6)
             self.plans[-1].append(Cell(f"{part / 50:.2f}", value, value))
 
-    def _add_particles(self, row: Row, is_first: bool) -> None:
+    def _add_particles(self, row: _Row) -> None:
         clouds = [(text(row.values, "{sampler}"), row.best.first("x"), row.best.first("y"))]
-        if is_first and row.subject and row.subject.draws is not None:
+        if row.first is row and row.subject and row.subject.draws is not None:
             clouds.insert(0, ("exact draws", *row.subject.draws.T))
         for sampler, *places in clouds:
             for point in torch.stack(places, 1).tolist():

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
 from crais.reproduce.cells import Variant
 
-Measures = dict[str, float]
 _NOTHING = torch.full((1,), torch.nan, dtype=torch.float64)
 
 
-@dataclass
-class Comparison:
-    """What a row compares its result with."""
-
-    truth: Tensor | None = None  # [] or [N], nats
-    has_images: bool = False  # repetitions are seeds; else seeds and problems
-    choosing: int = 0  # repetitions that only chose the setting
-    upper: bool = False  # of the upper bounds
-    masses: Tensor | None = None  # [M] of the modes of the target, if it has modes
-    first: Variant | None = None  # of the rows that are compared
-
-
-def std_error_of_mean(values: Tensor) -> float:
+def _std_error(values: Tensor) -> float:
     return _sd(values) / math.sqrt(values.numel())
 
 
@@ -42,7 +27,15 @@ def _over(a: float, b: float) -> float:
     return float(torch.tensor(a, dtype=torch.float64) / b)
 
 
-def measures_of(result: Variant, to: Comparison) -> Measures:
+def measures_of(
+    result: Variant,
+    truth: Tensor | None = None,  # [] or [N], nats
+    has_images: bool = False,  # repetitions are seeds; else seeds and problems
+    choosing: int = 0,  # repetitions that only chose the setting
+    upper: bool = False,  # of the upper bounds
+    masses: Tensor | None = None,  # [M] of the modes of the target, if it has modes
+    first: Variant | None = None,  # of the rows that are compared
+) -> dict[str, float]:
     """The measures of a result, NaN where there is none. All names are there for any result.
 
     Errors are of estimates, over repetitions: bias, abs, rmse. Rows that are compared share their
@@ -58,40 +51,39 @@ def measures_of(result: Variant, to: Comparison) -> Measures:
     """
 
     def repetitions(each: Tensor) -> Tensor:
-        if to.has_images:
+        if has_images:
             return each.mean(1)
-        return each.flatten()[to.choosing :] if each.numel() > to.choosing else _NOTHING
+        return each.flatten()[choosing :] if each.numel() > choosing else _NOTHING
 
-    upper = "upper" if to.upper and "upper" in result.values else ""
-    value, flagged = result.column(upper or "log_normalizer"), result.column("flags") != 0  # [S, N]
-    std_error = result.column(f"{upper}_std_error" if upper else "std_error")
-    truth = torch.zeros((), dtype=torch.float64) if to.truth is None else to.truth
-    known = math.nan if to.truth is None else 1.0
+    of_upper = upper and len(result.each("upper")) > 0
+    value, flagged = result.column("upper" if of_upper else "log_normalizer"), result.column("flags") != 0  # [S, N]
+    std_error = result.column("upper_std_error" if of_upper else "std_error")
+    calibrates, known = truth is not None and value.numel() > 1, math.nan if truth is None else 1.0
+    truth = torch.zeros((), dtype=torch.float64) if truth is None else truth
     error = value - truth
     errors, values = repetitions(error), repetitions(value)
     above = apart = _NOTHING
-    if to.first is not None and to.first is not result:
-        first = to.first.column("log_normalizer")
-        if first.numel() == value.numel():
-            others, apart = repetitions(first - truth), value - first
-            above = others - errors if to.truth is None else errors.abs() - others.abs()
+    if first is not None and first is not result:
+        base = first.column("log_normalizer")
+        if base.numel() == value.numel():
+            others, apart = repetitions(base - truth), value - base
+            above = errors.abs() - others.abs() if known == 1 else others - errors
 
-    calibrates = to.truth is not None and value.numel() > 1
     off, flags, se = (each.flatten() if calibrates else _NOTHING for each in (error, flagged, std_error))
     flags, wrong = flags == 1, off.abs() > 0.5
     shares = {"within_1": off.abs() <= se, "within_196": off.abs() <= 1.96 * se, "wrong": wrong}
     shares |= {"caught": flags[wrong], "alarms": flags[~wrong]}
 
     found, reached, astray = result.first("masses"), math.nan, _NOTHING
-    if to.masses is not None and len(found) > 0:
-        found = found.view(-1, len(to.masses))
-        reached = _mean((found >= 0.1 * to.masses).sum(1))
-        astray = 0.5 * (found - to.masses).abs().sum(1)
+    if masses is not None and len(found) > 0:
+        found = found.view(-1, len(masses))
+        reached = _mean((found >= 0.1 * masses).sum(1))
+        astray = 0.5 * (found - masses).abs().sum(1)
 
     means = {"mean": values, "bias": errors, "above_first": above, "astray": astray}
-    means |= {"ratio": (-off if to.upper else off).exp(), **_falls(result)}
+    means |= {"ratio": (-off if upper else off).exp(), **_falls(result)}
     m = {name: float(each.mean()) for name, each in means.items()}
-    m |= {f"{name}_se": std_error_of_mean(each) for name, each in means.items()}
+    m |= {f"{name}_se": _std_error(each) for name, each in means.items()}
     m |= {name: _mean(result.column(name)) for name in ("ess", "accept_prob")}
     m |= {name: result.mean(name) for name in ("base", "tuning", "estimating", "transitions", "training_seconds")}
     m |= {name: _mean(which) if calibrates else math.nan for name, which in shares.items()}
@@ -105,7 +97,7 @@ def measures_of(result: Variant, to: Comparison) -> Measures:
         "rmse": float(errors.square().mean().sqrt()) * known,
         "t": _over(m["above_first"], m["above_first_se"]),
         "sd": _sd(values),
-        "data_se": std_error_of_mean(value.mean(0)),
+        "data_se": _std_error(value.mean(0)),
         "chains_se": float(std_error.square().sum().sqrt()) / std_error.numel(),
         "image_rmse": float(error.square().mean().sqrt()),
         "image_most": float(error.abs().max()),
@@ -115,8 +107,8 @@ def measures_of(result: Variant, to: Comparison) -> Measures:
         "farthest": float(apart.abs().max()),
         "z": _over(m["ratio"] - 1, m["ratio_se"]),
         "spread": _sd(off) / math.sqrt(_mean(se.square())),
-        "reported_bias": 0.5 * _mean(std_error.square()) if to.upper else _mean(result.column("bias")),
-        "modes": math.nan if to.masses is None else len(to.masses),
+        "reported_bias": 0.5 * _mean(std_error.square()) if upper else _mean(result.column("bias")),
+        "modes": math.nan if masses is None else len(masses),
         "reached": reached,
     }
 
@@ -125,7 +117,7 @@ def _falls(result: Variant) -> dict[str, Tensor]:
     """How the divergence falls along the plans: from `start`, with the largest distance `bend` of
     D / D_0 from the line 1 - i / M, and the least-squares slope `fall` of D a step."""
     falls = []
-    for d in result.values.get("divergence", []):
+    for d in result.each("divergence"):
         if len(d) > 0:
             step = torch.arange(len(d), dtype=torch.float64)
             x = step - step.mean()

@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 import crais
+from crais import safetensors
 from crais.errors import NoInputError
 from crais.reproduce.cells import Options, Subject, Task, digest_of, raise_if_stopped, run_tasks
-
-_PART = 500  # images
 
 
 def drawn_subject(options: Options, file: Path, count: int, points: int) -> Subject:
@@ -25,26 +24,18 @@ def drawn_subject(options: Options, file: Path, count: int, points: int) -> Subj
     images = crais.evaluate(str(file), method="iwae:1", progress=False, **own).images
     identity = [digest_of(file.read_bytes()), digest_of(images)]
     decoder, tasks = decoder_of(file), []
-    for begin in range(0, count, _PART):
-        part = images[begin : begin + _PART].flatten(1).double()
+    for part in images.flatten(1).double().split(500):
         key = json.dumps(["integral", identity[0], digest_of(part), points])
         tasks.append(Task(key, functools.partial(integral, decoder, part, points)))
-    cells = run_tasks(options, f"integrals by {points}", tasks)
-    truth = torch.tensor([value for cell in cells for value in cell["log_p"]], dtype=torch.float64)
+    done = run_tasks(options, f"integrals by {points}", tasks)
+    truth = torch.tensor([value for one in tasks for value in done[one.key]["log_p"]], dtype=torch.float64)
     return Subject(str(file), own, identity, truth=truth)
 
 
 def decoder_of(file: Path) -> list[Tensor]:
     """Biases and weights of a checkpoint's decoder, layer after layer, float64."""
-    data = file.read_bytes()
-    start = 8 + int.from_bytes(data[:8], "little")
-    found = {}
-    for name, about in json.loads(data[8:start]).items():
-        if name.startswith("decoder."):
-            begin, end = (start + place for place in about["data_offsets"])
-            numbers = torch.frombuffer(bytearray(data[begin:end]), dtype=torch.float32)
-            found[name] = numbers.view(about["shape"]).double()
-    return [found[name] for name in sorted(found)]
+    found = safetensors.load(file.read_bytes())
+    return [found[name].double() for name in sorted(found) if name.startswith("decoder.")]
 
 
 def integral(decoder: list[Tensor], images: Tensor, points: int) -> dict[str, list[float]]:

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
+import os
+import sys
 from pathlib import Path
 
 from crais.native import extension
-from crais.reproduce.cells import say, write
+from crais.reproduce.cells import write
 from crais.reproduce.words import Cell
+
+
+def say(text: str) -> None:
+    """On stdout. Where its reader has gone (`| head`), the run goes on."""
+    try:
+        print(text, end="", flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Page:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import math
-import operator
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,14 +14,10 @@ from crais.errors import DataError
 from crais.native import extension
 from crais.reproduce.cells import Values, Variant
 from crais.reproduce.matching import is_fair
-from crais.reproduce.measures import Measures
 
-_OPERATORS: dict[type, Any] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
+# What a sum may be made of. Nothing of it can call.
+_SUM = (ast.Expression, ast.BinOp, ast.UnaryOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.USub,
+        ast.Subscript, ast.Name, ast.Load, ast.Constant)  # fmt: skip
 _COLUMN = re.compile(r"(.*?) = (?:(.*?)(?: \+- (.*))?:([0-9])( at length)?( or reason)?|(.*))")
 
 
@@ -46,7 +40,7 @@ def text(values: Values, words: Any, depth: int = 0) -> str:
     return re.sub(r"\{(=?)([^{}]*)\}", part, words)
 
 
-def number(values: Values, words: str, measures: Measures, depth: int = 0) -> float:
+def number(values: Values, words: str, measures: Values, depth: int = 0) -> float:
     """A sum of numbers, measures and values by + - * / and parentheses.
 
     `paper.M` and `paper[row][0]` are entries of the value `paper`, the latter under the value of
@@ -54,39 +48,30 @@ def number(values: Values, words: str, measures: Measures, depth: int = 0) -> fl
     words.
     """
 
-    def found(node: ast.AST) -> Any:
-        if (name := ast.unparse(node)) in measures:
-            return measures[name]
-        match node:
-            case ast.Constant(value=int() | float() as value):
-                return value
-            case ast.UnaryOp(op=ast.USub()):
-                return -as_number(node.operand)
-            case ast.BinOp() if type(node.op) in _OPERATORS:
-                return _OPERATORS[type(node.op)](as_number(node.left), as_number(node.right))
-            case ast.Name() if name in values:
-                value = values[name]
-                return text(values, value, depth + 1) if isinstance(value, str) else value
-            case ast.Attribute() | ast.Subscript():
-                whole = found(node.value)
-                key = node.attr if isinstance(node, ast.Attribute) else found(node.slice)
-                if isinstance(whole, list):
-                    return whole[key] if isinstance(key, int) and -1 < key < len(whole) else None
-                return whole.get(key) if isinstance(whole, dict) else None
-        raise DataError(f"'{name}' is neither a measure nor a value")
-
-    def as_number(node: ast.AST) -> np.float64:
-        value = found(node)
+    def named(name: str) -> Any:
+        if name not in measures and name not in values:
+            raise DataError(f"'{name}' is neither a measure nor a value")
+        value = measures[name] if name in measures else values[name]
+        value = text(values, value, depth + 1) if isinstance(value, str) else value
         try:
-            return np.float64(value)
+            return value if isinstance(value, int) else np.float64(value)
         except (ValueError, TypeError):
-            return np.float64(math.nan)
+            return value
 
     try:
+        tree = ast.parse(re.sub(r"\.([A-Za-z]\w*)", r"['\1']", words.strip()), mode="eval")
+        parts = list(ast.walk(tree))
+        code = compile(tree, "", "eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        parts = []
+    if not parts or not all(isinstance(part, _SUM) for part in parts):
+        raise DataError(f"'{words}' is neither a sum nor a value")
+    names = {part.id: named(part.id) for part in parts if isinstance(part, ast.Name)}
+    try:
         with np.errstate(all="ignore"):
-            return float(as_number(ast.parse(words.strip(), mode="eval").body))
-    except (SyntaxError, MemoryError, RecursionError):
-        raise DataError(f"'{words}' is neither a sum nor a value") from None
+            return float(eval(code, {"__builtins__": {}}, names))
+    except (LookupError, TypeError, ValueError, ArithmeticError):
+        return math.nan
 
 
 def integer(values: Values, name: str, otherwise: int) -> int:
@@ -98,8 +83,7 @@ def integer(values: Values, name: str, otherwise: int) -> int:
     return round(found)
 
 
-@dataclass
-class Cell:
+class Cell(NamedTuple):
     """An entry of a table, in one form for people and one with all digits for programs."""
 
     header: str
@@ -108,7 +92,7 @@ class Cell:
     is_number: bool = False
 
 
-def cell_of(column: Any, values: Values, result: Variant, measures: Measures) -> Cell:
+def cell_of(column: Any, values: Values, result: Variant, measures: Values) -> Cell:
     """The cell of a column: "header = text", or "header = sum:DECIMALS" of values and measures.
 
     A sum may have a spread ("a +- b:DECIMALS"). After it, "at length" tells of another number of
@@ -126,7 +110,7 @@ def cell_of(column: Any, values: Values, result: Variant, measures: Measures) ->
         return str(extension().fixed(value, places))
 
     value, transitions = number(values, total, measures), measures["transitions"]
-    shown, exact = fixed(value), extension().shortest(value)
+    shown, exact = fixed(value), str(extension().shortest(value))
     if or_reason and result.failed:
         shown = exact = re.split("[(;:]", result.failed)[0].strip()
     elif math.isnan(value):
