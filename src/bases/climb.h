@@ -19,6 +19,7 @@ namespace crais {
 
 constexpr int64_t kDrawsAStart = 32;  // draws; the most probable one is a start
 constexpr int64_t kUsualRounds = 6;   // until a climb arrives
+constexpr double kMostGain = 1e3;     // nats that a step after a failed one may promise
 
 /// The number of steps that share one curvature: an eighth of its cost in evaluations. Fewer
 /// curvatures would save little.
@@ -94,7 +95,10 @@ class Climb {
     z_ = at::where(climbs, trial, z_);
     now_ = {at::where(climbs, tried.log_density, now_.log_density),
             at::where(climbs.unsqueeze(2), tried.grad, now_.grad)};
-    length_ = at::where(climbs, (1.5 * length_).clamp_max(1.0), 0.5 * length_);
+    // In a flat tail the curvature is next to nothing, and Newton's step any number too long.
+    const at::Tensor promised = (newton * now_.grad.squeeze(1)).sum(1, /*keepdim=*/true);
+    const at::Tensor shorter = at::minimum(0.5 * length_, kMostGain / promised.clamp_min(1));
+    length_ = at::where(climbs, (1.5 * length_).clamp_max(1.0), shorter);
   }
 
   std::shared_ptr<const Target> target_;  // the caller's target, until it is narrowed

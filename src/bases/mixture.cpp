@@ -257,24 +257,24 @@ class Mixture : public BaseRule {
     return {std::move(best), still_climbs};
   }
 
-  /// True if all starts of the search led to one mode, draws from the normal there have even
-  /// weights, and four standard deviations out the density falls nearly as far as it. Such a density
-  /// needs no trial. Cost: a density for each particle and each of 2 D + 1 points.
+  /// True if all starts of the search led to one mode, half of the draws from the normal there count,
+  /// and along its columns the density falls by a nat for each of four standard deviations. Such a
+  /// density needs no trial. Cost: a density for each particle and each of 2 D + 1 points.
   bool is_nearly_normal(const Base& modes, Search& search) const {
-    constexpr double kEven = 0.5, kLight = 0.6, kOut = 4;
+    constexpr double kOut = 4;
     if (modes.map.num_problems() > 1 || (modes.fell_back | modes.ambiguous).any().item<bool>())
       return false;
     const LogWeights drawn =
         importance_log_weights(Problem(search.one.shared(), modes.map), particles_, search.rng);
     search.cost += drawn.cost;
-    if (!(ess(drawn.log_w).item<double>() > kEven)) return false;
+    if (!(ess(drawn.log_w).item<double>() > 0.5)) return false;
     const at::Tensor axes = kOut * at::eye(search.one.dim(), search.one.options());
     const at::Tensor e = at::cat({at::zeros_like(axes.slice(0, 0, 1)), axes, -axes});
     const at::Tensor height =
         search.one.log_density(modes.map.to_z(e.unsqueeze(0))).to(at::kDouble).flatten();
     search.cost += Cost{e.size(0), 0};
     const at::Tensor fall = height[0] - height.slice(0, 1);
-    return (fall > kLight * 0.5 * kOut * kOut).all().item<bool>();
+    return (fall > kOut).all().item<bool>();
   }
 
   /// What `trial` returns; a trial that every other beats if the density refuses to start there.

@@ -71,6 +71,8 @@ struct Part {
   bool is_tail = false;
 };
 
+constexpr double kMostReach = 64;  // of a normal's columns, or one in as many
+
 /// Evaluations that `reaches` takes of each end of each column of a normal.
 int reach_iterations(int64_t dim) { return dim > kManyDims ? 1 : 4; }
 
@@ -79,7 +81,7 @@ int reach_iterations(int64_t dim) { return dim > kManyDims ? 1 : 4; }
 /// if the density is the normal, and differs near a kink, on a plain or on a ridge. Cost: 2 D
 /// reach_iterations densities a normal.
 at::Tensor reaches(const Target& rows, const at::Tensor& loc, const at::Tensor& root, Cost& cost) {
-  constexpr double kFall = 0.5, kFactor = 4, kMost = 64;
+  constexpr double kFall = 0.5, kFactor = 4;
   const int iterations = reach_iterations(rows.dim());
   const at::Tensor columns = root.transpose(1, 2);                              // [R,D,D]
   const at::Tensor sides = at::cat({columns, -columns}, 1).to(root.options());  // [R,2D,D]
@@ -88,9 +90,10 @@ at::Tensor reaches(const Target& rows, const at::Tensor& loc, const at::Tensor& 
   for (int i = 0; i < iterations; ++i) {
     const at::Tensor points = loc.unsqueeze(1) + reach.to(root.scalar_type()).unsqueeze(2) * sides;
     const at::Tensor fall = (top - rows.log_density(points).to(at::kDouble))
-                                .nan_to_num(kMost)
+                                .nan_to_num(kMostReach)
                                 .clamp(kFall / (kFactor * kFactor), kFall * kFactor * kFactor);
-    reach = (reach * (kFall / fall).sqrt()).clamp(1 / kMost, kMost);  // exact for a parabola
+    reach =
+        (reach * (kFall / fall).sqrt()).clamp(1 / kMostReach, kMostReach);  // exact for a parabola
     cost += Cost{points.size(0) * points.size(1), 0};
   }
   return reach.view({loc.size(0), 2, loc.size(1)});
@@ -127,10 +130,12 @@ struct Fits {
           reaches(*rows.select(index), mode.z.index_select(0, index), roots, cost);
       const at::Tensor scale = std::get<0>(reach.max(1)).clamp_max(1).to(roots.scalar_type());
       before.index_copy_(0, index, roots * scale.unsqueeze(1));
+      // A curvature from a flat tail is no fit: it is too wide by any factor.
       is_not.index_copy_(
           0, index,
-          log_volume(before.index_select(0, index)) - log_volume(mode.root.index_select(0, index)) <
-              kAlike);
+          (scale.amin(1) <= 1 / kMostReach) | (log_volume(before.index_select(0, index)) -
+                                                   log_volume(mode.root.index_select(0, index)) <
+                                               kAlike));
     }
     join(problems, mode.z, before, mode.log_mass + log_volume(before) - log_volume(mode.root),
          is_not, false);
@@ -240,11 +245,11 @@ struct Effort {
 
 /// A density is worth a longer search than one image of many.
 Effort effort_for(const Target& target) {
-  constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
   const int64_t curvature = target.curvature_cost(), ends = target.dim() > kManyDims ? 4 : 8;
   if (target.is_replicated())
     return {std::clamp<int64_t>(1500 / curvature, 4, 128), 16, ends, 1e-3, 64, 40'000};
-  return {std::clamp<int64_t>(600 / curvature, 4, 48), 8, 4, 0.1, 32, kAny};
+  return {std::clamp<int64_t>(600 / curvature, 4, 48), 8, 4, 0.1, 32,
+          std::numeric_limits<int64_t>::max()};
 }
 
 class Modes : public BaseRule {
