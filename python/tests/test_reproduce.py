@@ -79,7 +79,7 @@ def tiny(text):
     for name, entries in content["lists"].items():
         if isinstance(entries, list):
             content["lists"][name] = entries[:1] + entries[-1:]
-        elif name == "targets" and all(isinstance(column, list) for column in entries.values()):
+        elif name in ("targets", "orders") and all(isinstance(column, list) for column in entries.values()):
             content["lists"][name] = {key: column[:1] + column[-1:] for key, column in entries.items()}
     return json.dumps(content)
 

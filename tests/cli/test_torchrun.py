@@ -16,7 +16,7 @@ import pytest
 
 from .programs import BIN, SOURCE, Job, Program, same
 
-PLAIN = "--simulate 32 --steps 400 --chains 8 --chunk 1 --step-size 0.5 --threads 1".split()
+PLAIN = "--simulate 32 --steps 200 --chains 8 --chunk 1 --step-size 0.5 --threads 1".split()
 LOGZ = "u1 --base prior --witness none --problems 12 --chunk 1".split()
 
 

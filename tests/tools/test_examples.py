@@ -30,6 +30,14 @@ def built(installed: Path) -> Path:
     folder = installed.parent
     (folder / "user/core").mkdir(parents=True)
     (folder / "user/core/target.h").write_text('#error "the wrong target.h"\n')
+    # A header is compiled once for all examples.
+    (folder / "once.cmake").write_text(
+        "function(compile_header_once)\n"
+        "target_precompile_headers(own_density PRIVATE <crais/crais.h>)\n"
+        "foreach(example IN ITEMS own_decoder own_schedule embedding)\n"
+        "target_precompile_headers(${example} REUSE_FROM own_density)\n"
+        "endforeach()\nendfunction()\ncmake_language(DEFER CALL compile_header_once)\n"
+    )
     cache = (BUILD / "CMakeCache.txt").read_text()
 
     def same(name: str) -> str:
@@ -39,6 +47,7 @@ def built(installed: Path) -> Path:
     succeed(
         *("cmake", "-S", SOURCE / "examples", "-B", folder / "build", "-G", "Ninja"),
         *(f"-DCMAKE_PREFIX_PATH={installed}", same("CMAKE_CXX_COMPILER")),
+        f"-DCMAKE_PROJECT_INCLUDE={folder / 'once.cmake'}",
         f"{same('CMAKE_CXX_FLAGS')} -O0 -I{folder / 'user'}",  # compiles soonest
         without=FOREIGN,
     )
