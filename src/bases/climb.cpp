@@ -40,12 +40,11 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
             at::empty({problems, start.size(1), start.size(1)}, start.options()),
             at::empty({problems}, start.options().dtype(at::kDouble)),
             at::empty({problems}, start.options().dtype(at::kBool)),
-            at::ones({problems}, start.options().dtype(at::kBool))};
+            at::empty({problems}, start.options().dtype(at::kBool))};
   at::Tensor place = at::arange(problems, start.options().dtype(at::kLong));  // [Q], still climbing
   at::Tensor failed = climber.not_finite();
   Factored factored;
   at::Tensor earlier;
-  bool is_over = true;  // though some still climb
   for (int64_t round = 0; round < rounds; ++round) {
     if (round > 0) earlier = factored.covariance_root;
     factored = climber.curvature();
@@ -58,12 +57,9 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
     const at::Tensor stops = failed | climber.has_arrived(factored.covariance_root, until) |
                              (climber.is_stuck() & (until > 0));
     const at::Tensor going = at::nonzero(~stops).flatten();
-    if (going.size(0) == 0) {
-      is_over = false;
-      break;
-    }
+    if (going.size(0) == 0) break;
     if (going.size(0) < place.size(0) && target.can_select()) {
-      mode.put(place, climber, factored.covariance_root, earlier, failed);
+      mode.put(place, climber, factored.covariance_root, earlier, failed, until);
       climber.narrow(going);
       place = place.index_select(0, going);
       failed = failed.index_select(0, going);
@@ -73,8 +69,7 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
     climber.steps(factored.covariance_root, steps_a_round(target));
     cost += Cost::with_gradient(place.size(0) * steps_a_round(target));
   }
-  mode.put(place, climber, factored.covariance_root, earlier, failed);
-  if (is_over) mode.arrived.index_fill_(0, place, false);
+  mode.put(place, climber, factored.covariance_root, earlier, failed, until);
   return mode;
 }
 

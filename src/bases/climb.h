@@ -118,7 +118,7 @@ struct Mode {
   at::Tensor before;    // [P,D,D]: `root` one round earlier, perhaps across a kink
   at::Tensor log_mass;  // [P] float64: log gamma + log det root, log mass up to a constant
   at::Tensor failed;    // [P] bool
-  at::Tensor arrived;   // [P] bool: no step would climb much further
+  at::Tensor arrived;   // [P] bool: see Climb::has_arrived
 
   /// `count` climbs that have ended where this one has.
   Mode repeated(int64_t count) const {
@@ -137,13 +137,14 @@ struct Mode {
 
   /// Sets the problems at `place` [Q] to the state of `climb`.
   void put(const at::Tensor& place, const Climb& climb, const at::Tensor& covariance_root,
-           const at::Tensor& earlier_root, const at::Tensor& has_failed) {
+           const at::Tensor& earlier_root, const at::Tensor& has_failed, double until) {
     const at::Tensor narrow_root = covariance_root.to(root.options());
     const at::Tensor log_det = narrow_root.diagonal(0, 1, 2).to(at::kDouble).log().sum(-1);
     z.index_copy_(0, place, climb.z());
     root.index_copy_(0, place, narrow_root);
     before.index_copy_(0, place, earlier_root.to(root.options()));
     log_mass.index_copy_(0, place, climb.log_density() + log_det);
+    arrived.index_copy_(0, place, climb.has_arrived(covariance_root, until));
     failed.index_copy_(0, place, has_failed | ~narrow_root.isfinite().flatten(1).all(-1));
   }
 };

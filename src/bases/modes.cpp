@@ -358,7 +358,7 @@ class Modes : public BaseRule {
     const at::Tensor start = from.flatten(0, 1);
     const at::Tensor rows = at::nonzero(start.isfinite().all(1)).flatten();
     Mode ends = climb(*many->select(rows), start.index_select(0, rows), kRounds, until, cost);
-    // From far out in a tail a climb may take too long: it has found no mode.
+    // Far out in a tail a climb gets stuck, or takes too long: it has found no mode.
     if (target.is_replicated() && ends.arrived.any().item<bool>())
       ends.failed = ends.failed | ~ends.arrived;
     fits.add(*many, ends.among(start.size(0), rows), from.size(0), cost);
