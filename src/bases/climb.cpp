@@ -40,7 +40,7 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
             at::empty({problems, start.size(1), start.size(1)}, start.options()),
             at::empty({problems}, start.options().dtype(at::kDouble)),
             at::empty({problems}, start.options().dtype(at::kBool)),
-            at::empty({problems}, start.options().dtype(at::kBool))};
+            at::empty({problems}, start.options().dtype(at::kDouble))};
   at::Tensor place = at::arange(problems, start.options().dtype(at::kLong));  // [Q], still climbing
   at::Tensor failed = climber.not_finite();
   Factored factored;
@@ -54,12 +54,12 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
     }
     cost += Cost::with_gradient(place.size(0) * target.curvature_cost());
     failed = failed | factored.failed;
-    const at::Tensor stops = failed | climber.has_arrived(factored.covariance_root, until) |
+    const at::Tensor stops = failed | (climber.decrement(factored.covariance_root) < until) |
                              (climber.is_stuck() & (until > 0));
     const at::Tensor going = at::nonzero(~stops).flatten();
     if (going.size(0) == 0) break;
     if (going.size(0) < place.size(0) && target.can_select()) {
-      mode.put(place, climber, factored.covariance_root, earlier, failed, until);
+      mode.put(place, climber, factored.covariance_root, earlier, failed);
       climber.narrow(going);
       place = place.index_select(0, going);
       failed = failed.index_select(0, going);
@@ -69,7 +69,7 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
     climber.steps(factored.covariance_root, steps_a_round(target));
     cost += Cost::with_gradient(place.size(0) * steps_a_round(target));
   }
-  mode.put(place, climber, factored.covariance_root, earlier, failed, until);
+  mode.put(place, climber, factored.covariance_root, earlier, failed);
   return mode;
 }
 

@@ -19,7 +19,6 @@ namespace crais {
 
 constexpr int64_t kDrawsAStart = 32;  // draws; the most probable one is a start
 constexpr int64_t kUsualRounds = 6;   // until a climb arrives
-constexpr double kMostGain = 1e3;     // nats that a step after a failed one may promise
 
 /// The number of steps that share one curvature: an eighth of its cost in evaluations. Fewer
 /// curvatures would save little.
@@ -48,11 +47,11 @@ class Climb {
     return ~(now_.log_density.isfinite().squeeze(1) & now_.grad.isfinite().flatten(1).all(-1));
   }
 
-  /// True, [P] bool, if the square of Newton's step, in standard deviations of the fit, is below
-  /// `until`.
-  at::Tensor has_arrived(const at::Tensor& covariance_root, double until) const {
+  /// The square of Newton's step, in standard deviations of the fit: [P], twice the nats that it
+  /// promises.
+  at::Tensor decrement(const at::Tensor& covariance_root) const {
     const at::Tensor gradient = now_.grad.to(at::kDouble).transpose(1, 2);
-    return at::matmul(covariance_root.transpose(1, 2), gradient).square().sum({1, 2}) < until;
+    return at::matmul(covariance_root.transpose(1, 2), gradient).square().sum({1, 2});
   }
 
   /// True, [P] bool, if no step climbs any more, however short: rounding hides the differences.
@@ -95,10 +94,7 @@ class Climb {
     z_ = at::where(climbs, trial, z_);
     now_ = {at::where(climbs, tried.log_density, now_.log_density),
             at::where(climbs.unsqueeze(2), tried.grad, now_.grad)};
-    // In a flat tail the curvature is next to nothing, and Newton's step any number too long.
-    const at::Tensor promised = (newton * now_.grad.squeeze(1)).sum(1, /*keepdim=*/true);
-    const at::Tensor shorter = at::minimum(0.5 * length_, kMostGain / promised.clamp_min(1));
-    length_ = at::where(climbs, (1.5 * length_).clamp_max(1.0), shorter);
+    length_ = at::where(climbs, (1.5 * length_).clamp_max(1.0), 0.5 * length_);
   }
 
   std::shared_ptr<const Target> target_;  // the caller's target, until it is narrowed
@@ -113,38 +109,38 @@ at::Tensor spread(const at::Tensor& values, int64_t count, const at::Tensor& ind
 
 /// The end of a climb.
 struct Mode {
-  at::Tensor z;         // [P,D]
-  at::Tensor root;      // [P,D,D], root of the covariance
-  at::Tensor before;    // [P,D,D]: `root` one round earlier, perhaps across a kink
-  at::Tensor log_mass;  // [P] float64: log gamma + log det root, log mass up to a constant
-  at::Tensor failed;    // [P] bool
-  at::Tensor arrived;   // [P] bool: see Climb::has_arrived
+  at::Tensor z;          // [P,D]
+  at::Tensor root;       // [P,D,D], root of the covariance
+  at::Tensor before;     // [P,D,D]: `root` one round earlier, perhaps across a kink
+  at::Tensor log_mass;   // [P] float64: log gamma + log det root, log mass up to a constant
+  at::Tensor failed;     // [P] bool
+  at::Tensor decrement;  // [P] float64: see Climb
 
   /// `count` climbs that have ended where this one has.
   Mode repeated(int64_t count) const {
     const auto rows = [&](const at::Tensor& x) {
       return x.index_select(0, at::zeros({count}, x.options().dtype(at::kLong)));
     };
-    return {rows(z), rows(root), rows(root), rows(log_mass), rows(failed), rows(arrived)};
+    return {rows(z), rows(root), rows(root), rows(log_mass), rows(failed), rows(decrement)};
   }
 
   /// These ends at `index` of `count` climbs, of which the others have failed.
   Mode among(int64_t count, const at::Tensor& index) const {
     return {spread(z, count, index, 0),      spread(root, count, index, 1),
             spread(before, count, index, 1), spread(log_mass, count, index, 0),
-            spread(failed, count, index, 1), spread(arrived, count, index, 0)};
+            spread(failed, count, index, 1), spread(decrement, count, index, 0)};
   }
 
   /// Sets the problems at `place` [Q] to the state of `climb`.
   void put(const at::Tensor& place, const Climb& climb, const at::Tensor& covariance_root,
-           const at::Tensor& earlier_root, const at::Tensor& has_failed, double until) {
+           const at::Tensor& earlier_root, const at::Tensor& has_failed) {
     const at::Tensor narrow_root = covariance_root.to(root.options());
     const at::Tensor log_det = narrow_root.diagonal(0, 1, 2).to(at::kDouble).log().sum(-1);
     z.index_copy_(0, place, climb.z());
     root.index_copy_(0, place, narrow_root);
     before.index_copy_(0, place, earlier_root.to(root.options()));
     log_mass.index_copy_(0, place, climb.log_density() + log_det);
-    arrived.index_copy_(0, place, climb.has_arrived(covariance_root, until));
+    decrement.index_copy_(0, place, climb.decrement(covariance_root));
     failed.index_copy_(0, place, has_failed | ~narrow_root.isfinite().flatten(1).all(-1));
   }
 };

@@ -22,6 +22,7 @@ constexpr double kSerious = 6.0;  // nats below the greatest mass; modes further
 constexpr double kUnseenMass = 0.05;
 constexpr int64_t kRounds = 12;               // of Newton's method, at most
 constexpr int64_t kFewStarts = 8;             // of the first batch for an image: most have one mode
+constexpr double kStray = 1e3;                // decrement of what is no mode
 constexpr double kScales[] = {1, 3, 10, 30};  // of starts, for a density without a prior
 
 /// The modes of one problem among its climbs, heaviest first.
@@ -358,9 +359,9 @@ class Modes : public BaseRule {
     const at::Tensor start = from.flatten(0, 1);
     const at::Tensor rows = at::nonzero(start.isfinite().all(1)).flatten();
     Mode ends = climb(*many->select(rows), start.index_select(0, rows), kRounds, until, cost);
-    // Far out in a tail a climb gets stuck, or takes too long: it has found no mode.
-    if (target.is_replicated() && ends.arrived.any().item<bool>())
-      ends.failed = ends.failed | ~ends.arrived;
+    // Far out in a flat tail a climb gets stuck: Newton's step is any number too long.
+    if (target.is_replicated() && (ends.decrement < until).any().item<bool>())
+      ends.failed = ends.failed | (ends.decrement > kStray);
     fits.add(*many, ends.among(start.size(0), rows), from.size(0), cost);
   }
 
@@ -386,13 +387,12 @@ class Modes : public BaseRule {
   /// are elsewhere, and go on with curvatures of their own.
   void climb_with_one(const Target& one, const at::Tensor& from, double until, Fits& fits,
                       Cost& cost) const {
-    constexpr int64_t kSteps = 48;
     constexpr double kSame = 0.1;  // squared standard deviations
     const Mode first = climb(one, from.slice(0, 0, 1), kRounds, until, cost);
     fits.add(one, first, 1, cost);
     at::Tensor rest = from.slice(0, 1);
     if (!first.failed.item<bool>()) {
-      rest = climb_with(one, rest, first.root, kSteps, cost);
+      rest = climb_with(one, rest, first.root, 4 * kRounds, cost);
       const at::Tensor e = AffineMap(first.z, first.root).to_e(rest.unsqueeze(0));
       const at::Tensor is_same = e.square().sum(-1).squeeze(0) < kSame;
       const int64_t same = is_same.sum().item<int64_t>();
