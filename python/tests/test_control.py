@@ -47,7 +47,7 @@ def test_a_run_that_is_right_has_no_doubt(normal):
     assert not r.flagged and r.control.missed == 0 and r.control.images == 16
     assert abs(r.control.gap) < 5 * r.control.se + 0.01
     assert r.control.upper - r.control.lower == pytest.approx(r.control.gap)
-    assert "on 16 images that the model draws" in repr(r)
+    assert "on 16 images that the model draws" in repr(r) and "ESS" in r.details()
 
 
 def test_a_run_that_misses_a_part_is_doubtful():
@@ -65,6 +65,18 @@ def test_estimates_do_not_depend_on_it(normal):
     assert np.array_equal(without.log_likelihood, r.log_likelihood)
     more = crais.evaluate(model, r.images, control=24, **GAUSSIAN)
     assert more.control.images == 24 and more.control.gap != r.control.gap
+
+
+def test_chains_double_while_that_brings_the_bounds_nearer(normal):
+    model, _, r = normal
+    few = {"error": 1e-3, "max_evals": 1000}
+    by_default, fixed, asked = (
+        crais.evaluate(model, r.images, base="prior", **options, **GAUSSIAN)
+        for options in ({}, {"steps": 96}, few)
+    )
+    assert [one.methods[0]["transitions"] for one in (by_default, fixed, r)] == [192, 96, 96]
+    assert by_default.control.gap < 0.75 * fixed.control.gap
+    assert asked.reasons[0].startswith("on images that the model draws, the gap")
 
 
 def test_resume_reads_it(normal, tmp_path):

@@ -50,8 +50,8 @@ def test_an_mlp_in_memory_has_the_program_s_bits(
 ):
     shaped = torch.nn.Sequential(*mlp.decoder, torch.nn.Unflatten(1, (6, 6)))
     crais.export(
-        tmp_path / "mlp.pt2", decoder=shaped, likelihood=likelihood, encoder=mlp.encode,
-        latent=4, image_shape=(6, 6), binarisation="none", quiet=True,
+        mlp, tmp_path / "mlp.pt2", decoder=shaped, likelihood=likelihood, image_shape=(6, 6),
+        binarisation="none", quiet=True,
     )  # fmt: skip
     np.save(tmp_path / "x.npy", images.numpy())
     out = tmp_path / "out"
