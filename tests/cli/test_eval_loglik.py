@@ -68,7 +68,7 @@ def seed(vae: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 # --- What a run leaves behind.
 def test_says_a_table(run: tuple[Path, Done]) -> None:
     assert run[1].stderr == ""
-    assert re.search("^ais .* lower bound$", run[1].stdout, re.MULTILINE), run[1].stdout
+    assert re.search("^ais +-[0-9.]+ .* 0$", run[1].stdout, re.MULTILINE), run[1].stdout
 
 
 def test_leaves_files(straight: Path) -> None:
@@ -211,7 +211,7 @@ def test_names_damaged_chunks(
 def test_every_way_says_a_number(eval_loglik: Program, small: list[str], flags: str) -> None:
     Path("betas.txt").write_text("0\n0.1\n0.5\n1\n")
     said = eval_loglik.succeed(*beside(flags, small)).stdout
-    row = r"^(ais|bidirectional) +[a-z0-9.:=,()]+ +-[0-9]+\.[0-9]+ "
+    row = r"^(ais|bidirectional) +-[0-9]+\.[0-9]+ "
     assert re.search(row, said, re.MULTILINE), said
 
 

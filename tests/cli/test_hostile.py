@@ -61,7 +61,7 @@ def test_names_of_folders(name: str, code: int, word: str, out: Argument) -> Non
 @refusals(
     (64, f"--steps {HUGE} --dry-run", "--steps", "1000000000"),
     (64, "--steps 1000000000 --chains 1000000000 --dry-run", "more evaluations"),
-    (64, "--max-evals 1000", "--max-evals does nothing without --error"),
+    (64, "--steps 4 --max-evals 1000", "--max-evals does nothing without --error"),
     (64, "--error 0.1 --control 0", "--error needs a control", "--control is 0"),
     (64, "--control 16 --method iwae:9", "--control", "no method anneals"),
     (64, "--pilot-chains 900000000 --quiet", "--pilot-chains", "this machine has"),

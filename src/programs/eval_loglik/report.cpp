@@ -73,12 +73,13 @@ NotedTables result_tables(const std::vector<LikelihoodSummary>& methods,
   std::string errors;
   for (const LikelihoodSummary& s : methods) {
     const auto& [mean, data_error, chains_error] = s.log_likelihood;
-    means.add_row(row_of(s, "image",
-                         {{"log p(x)", fixed(mean, 3)},
-                          {"data SE", fixed(data_error, 3)},
-                          {"MC SE", known_or_dash(chains_error)},
-                          {"bias", known_or_dash(s.bias)},
-                          {"control", control ? significant(control->gap, 2) : "-"}}));
+    means.add_row(
+        row_of(s, "image",
+               {{"log p(x)", fixed(mean, 3)},
+                {"data SE", fixed(data_error, 3)},
+                {"MC SE", known_or_dash(chains_error)},
+                {"bias", known_or_dash(s.bias)},
+                {"control", control && s.transitions ? significant(control->gap, 2) : "-"}}));
     if (s.certificate) bounds.add_row(bounds_of(s, mean));
     errors += with_flags("eval-loglik", doubts_of(s));
   }
