@@ -16,7 +16,8 @@ const crais::Enrol<crais::ScheduleRegistry> kQuadratic(
 /// The geometric path, walked at another pace: q0^(1 - b) gamma^b with b = beta^POWER.
 class Paced : public crais::Path {
  public:
-  explicit Paced(double power) : Path(crais::make_alpha_divergence(0)), power_(power) {}
+  explicit Paced(double power)
+      : Path(crais::DivergenceRegistry::instance().make("divergence", "alpha:0")), power_(power) {}
   crais::PathPoint at(const at::Tensor& beta, const at::Tensor& log_q0,
                       const at::Tensor& log_gamma) const override {
     const at::Tensor b = beta.pow(power_).expand_as(log_gamma);

@@ -69,10 +69,9 @@ def test_estimates_do_not_depend_on_it(normal):
 
 def test_chains_double_while_that_brings_the_bounds_nearer(normal):
     model, _, r = normal
-    few = {"error": 1e-3, "max_evals": 1000}
     by_default, fixed, asked = (
         crais.evaluate(model, r.images, base="prior", **options, **GAUSSIAN)
-        for options in ({}, {"steps": 96}, few)
+        for options in ({}, {"steps": 96}, {"error": 1e-3, "max_evals": 1000})
     )
     assert [one.methods[0]["transitions"] for one in (by_default, fixed, r)] == [192, 96, 96]
     assert by_default.control.gap < 0.75 * fixed.control.gap

@@ -45,7 +45,7 @@ FEW = ("--budget=4000", "--problems=4", "--threads=1", "--quiet")
 def test_prints_the_report_of_a_function(compiled, folder):
     done = command(folder, "mine/density.py:log_density", "--dim", "3", *FEW)
     assert done.returncode == 0, done.stderr
-    assert "Log normaliser" in done.stdout and "function log_density" not in done.stderr
+    assert "Log evidence" in done.stdout and "function log_density" not in done.stderr
 
 
 def test_json_and_files_are_those_of_the_program(compiled, folder):

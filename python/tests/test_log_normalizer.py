@@ -208,7 +208,7 @@ def test_rounds_go_on_until_the_error_is_small():
     assert abs(found.mean) < 5 * found.mc_se and found.mc_se < 0.02
     assert found.mean not in [each["log_z"] for each in found.rounds]
     assert 2 < found.barrier < 20
-    assert "Rounds" in repr(found) and "barrier" in repr(found)
+    assert "barrier" in found.details().partition("Rounds")[2]
     assert found.to_dict()["rounds"][0]["evaluations"] == sizes[0]
     exact = normalizer(narrow, 4, steps=16, chains=16, **ALONE)
     assert exact.rounds == [] and exact.barrier is None
