@@ -37,8 +37,8 @@
 namespace crais {
 namespace {
 
-// Groups of a trial's chains, and chains of each part in a group. The groups' spread is the error of
-// the trial, so too few of them would let lucky trials win.
+// Groups of a trial's chains, and chains of each part in a group. The groups' spread is the error
+// of the trial, so too few of them would let lucky trials win.
 constexpr int64_t kFewestGroups = 4, kMostGroups = 16;
 
 using MaybeBijection = std::shared_ptr<const Bijection>;  // null: the identity
@@ -256,9 +256,9 @@ class Mixture : public BaseRule {
     return {std::move(best), still_climbs};
   }
 
-  /// True if all starts of the search led to one mode, half of the draws from the normal there count,
-  /// and along its columns the density falls by a nat for each of four standard deviations. Such a
-  /// density needs no trial. Cost: a density for each particle and each of 2 D + 1 points.
+  /// True if all starts of the search led to one mode, half of the draws from the normal there
+  /// count, and along its columns the density falls by a nat for each of four standard deviations.
+  /// Such a density needs no trial. Cost: a density for each particle and each of 2 D + 1 points.
   bool is_nearly_normal(const Base& modes, Search& search) const {
     constexpr double kOut = 4;
     if (modes.map.num_problems() > 1 || (modes.fell_back | modes.ambiguous).any().item<bool>())
@@ -266,6 +266,7 @@ class Mixture : public BaseRule {
     const LogWeights drawn =
         importance_log_weights(Problem(search.one.shared(), modes.map), particles_, search.rng);
     search.cost += drawn.cost;
+    if (!(drawn.log_w < INFINITY).all().item<bool>()) return false;  // NaN too
     if (!(ess(drawn.log_w).item<double>() > 0.5)) return false;
     const at::Tensor axes = kOut * at::eye(search.one.dim(), search.one.options());
     const at::Tensor e = at::cat({at::zeros_like(axes.slice(0, 0, 1)), axes, -axes});

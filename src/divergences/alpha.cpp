@@ -1,4 +1,4 @@
-// f(u) = (u^alpha - alpha u) / (alpha (alpha - 1)) + 1 / alpha, so that g(u) = (u^alpha - 1) / alpha.
+// f(u) = (u^alpha - alpha u) / (alpha (alpha - 1)) + 1 / alpha: g(u) = (u^alpha - 1) / alpha.
 // At 0 it is KL(q || pi), f(u) = u - 1 - log u, at 1 KL(pi || q), f(u) = u log u - u + 1. Its
 // annealing paths are the power means.
 #include <cmath>

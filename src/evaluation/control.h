@@ -40,9 +40,9 @@ struct Lengthened {
   std::map<int64_t, ChunkResult> control;
 };
 
-/// `tuned` with transitions doubled until is_reached(control, `error`), until an estimate would take
-/// more than `max_evaluations`, or while doubling brings the bounds nearer. Nothing if `stop` says
-/// so. Cost: that of the control for each round but the one returned, added to `state().tuning`.
+/// `tuned` with transitions doubled while that brings the bounds nearer, until is_reached(control,
+/// `error`) or until an estimate would take more than `max_evaluations`. Nothing if `stop` says so.
+/// Cost: that of the control for each round but the one returned, added to `state().tuning`.
 std::optional<Lengthened> lengthened(const TunedEstimator& tuned, const Chunks& chunks,
                                      const ControlImages& images, int64_t threads,
                                      const std::function<bool()>& stop);

@@ -30,9 +30,8 @@ std::vector<int64_t> indices_of(const ProblemSource& problems, int64_t begin, in
   return indices;
 }
 
-/// The shared state: read from the store, or tuned on the first problems and stored, with the chunks
-/// of the control that tuning has computed. Nothing if
-/// `stop` says so.
+/// The shared state: read from the store, or tuned on the first problems and stored, with the
+/// chunks of the control that tuning has computed. Nothing if `stop` says so.
 std::optional<Lengthened> ready(const ProblemSource& problems, const Estimator& estimator,
                                 const RunOptions& options, std::optional<TunedState> stored,
                                 const std::function<bool()>& stop) {

@@ -16,7 +16,7 @@ constexpr int64_t num_witnesses(int64_t dim) { return dim > kManyDims ? 128 : 25
 constexpr int64_t kMostForward = 1 << 14;
 constexpr int64_t witness_sweeps(int64_t dim) { return dim > kManyDims ? 6 : 18; }
 
-/// False for importance sampling from one normal: where its weights are even, nothing is left to see.
+/// False for importance sampling from one normal, whose weights tell it all.
 bool needs_witness(bool has_moves, const Problem& problem);
 
 /// `found` holds forward particles of every replicate, in the coordinates of `problem` and with

@@ -53,9 +53,10 @@ class PowerMean : public Path {
 const Enrol<PathRegistry> kEnrolPowerMean(
     "power:ALPHA", "the power mean of order ALPHA (0 geometric, 1 mixture)", "power:0.5",
     [](Spec& spec) -> std::unique_ptr<Path> {
-      auto divergence =
-          DivergenceRegistry::instance().make("divergence", "alpha:" + spec.word("alpha"));
-      if (divergence->order() == 0) return PathRegistry::instance().make("path", "geometric");
+      const bool is_geometric = spec.number("alpha", -100, 100) == 0;  // checked under this name
+      const std::string alpha = "alpha" + spec.text().substr(spec.name().size());
+      auto divergence = DivergenceRegistry::instance().make("divergence", alpha);
+      if (is_geometric) return PathRegistry::instance().make("path", "geometric");
       return std::make_unique<PowerMean>(std::move(divergence));
     });
 

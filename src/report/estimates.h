@@ -16,8 +16,8 @@ namespace crais {
 /// A summary as JSON. `problem` is the program's word for a problem: "image".
 nlohmann::json to_json(const MethodSummary& summary, const std::string& problem);
 
-/// The row of a method in the table that everybody reads: the program's `own` columns and those that
-/// say how good the estimate is. `problem` is the people's word: "image", "replicate".
+/// The row of a method in the table that everybody reads: the program's `own` columns, cost and
+/// flags. `problem` is the people's word: "image", "replicate".
 Table::NamedCells row_of(const MethodSummary& summary, const std::string& problem,
                          const Table::NamedCells& own);
 /// The row of a method in the table of details.
