@@ -244,9 +244,12 @@ class Mixture : public BaseRule {
                                  ? modes.partition->log_share
                                  : at::zeros({1}, search.one.options().dtype(at::kDouble));
     const Normals normals{modes.map.widened(widening_), share};
-    if (is_nearly_normal(modes, search))
-      return {Trial{std::make_shared<Parts>(search.one, normals)}, false};
-    Trial best = attempt([&] { return tried(search, normals); });
+    Trial best;
+    if (is_nearly_normal(modes, search)) {
+      best.parts = std::make_shared<Parts>(search.one, normals);
+      return {std::move(best), false};
+    }
+    best = attempt([&] { return tried(search, normals); });
     best.may_miss = modes.ambiguous.any().item<bool>();
     const Trial by_splines = from_modes(modes, best, search), by_prior = from_prior(search);
     search.splines_hold = by_splines.may_reach(std::max(best.value, by_prior.value));
