@@ -53,10 +53,10 @@ class PowerMean : public Path {
 const Enrol<PathRegistry> kEnrolPowerMean(
     "power:ALPHA", "the power mean of order ALPHA (0 geometric, 1 mixture)", "power:0.5",
     [](Spec& spec) -> std::unique_ptr<Path> {
-      const bool is_geometric = spec.number("alpha", -100, 100) == 0;  // checked under this name
+      spec.number("alpha", -100, 100);  // an error names this path
       const std::string alpha = "alpha" + spec.text().substr(spec.name().size());
       auto divergence = DivergenceRegistry::instance().make("divergence", alpha);
-      if (is_geometric) return PathRegistry::instance().make("path", "geometric");
+      if (divergence->order() == 0) return PathRegistry::instance().make("path", "geometric");
       return std::make_unique<PowerMean>(std::move(divergence));
     });
 
