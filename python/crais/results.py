@@ -165,7 +165,7 @@ class Result(Estimates):
     images           what was evaluated
     """
 
-    __doc__ += Estimates.__doc__ or ""
+    __doc__ = (__doc__ or "") + (Estimates.__doc__ or "")
 
     def __init__(self, report: Any, images: Any = None) -> None:
         super().__init__(report)
@@ -196,7 +196,7 @@ class Evidence(Estimates):
                      to the density [Syed et al. 2024]; None without rounds
     """
 
-    __doc__ += Estimates.__doc__ or ""
+    __doc__ = (__doc__ or "") + (Estimates.__doc__ or "")
     _csv = "per_problem.csv"
 
     def __init__(self, report: Any, density: Density | None = None) -> None:

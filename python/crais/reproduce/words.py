@@ -70,7 +70,7 @@ def number(values: Values, words: str, measures: Values, depth: int = 0) -> floa
     try:
         with np.errstate(all="ignore"):
             return float(eval(code, {"__builtins__": {}}, names))
-    except (LookupError, TypeError, ValueError, ArithmeticError):
+    except (LookupError, TypeError, ValueError, ArithmeticError, MemoryError):
         return math.nan
 
 
