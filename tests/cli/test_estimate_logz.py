@@ -61,8 +61,7 @@ def test_lists_the_targets(estimate_logz: Program) -> None:
 # --- What a run says and leaves behind.
 def test_says_a_table(run: tuple[Path, Done]) -> None:
     assert run[1].stderr == ""
-    row = r"ais +[0-9.]+ .* 1\.8775 .* 0$"
-    assert begins(row, run[1].stdout), run[1].stdout
+    assert begins(r"ais +[0-9.]+ .* 1\.8775 .* 0$", run[1].stdout), run[1].stdout
 
 
 def test_leaves_files(straight: Path) -> None:
@@ -144,8 +143,7 @@ def test_every_way_is_near_the_truth(estimate_logz: Program, flags: str) -> None
     base = [] if "--base" in flags else ["--base", "prior"]
     short = "--witness none --steps 24 --chains 64 --problems 4 --quiet --out any".split()
     said = estimate_logz.succeed("laplace:2", *beside(flags, [*base, *short])).stdout
-    row = said.splitlines()[3].split()
-    z = float(row[5])
+    z = float(said.splitlines()[3].split()[5])
     assert -8 < z < 5, said
 
 

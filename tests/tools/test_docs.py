@@ -25,7 +25,7 @@ def test_the_cpp_api_has_every_header_of_crais_h() -> None:
     headers = re.findall(r'#include "(.*)"', (SOURCE / "src/crais.h").read_text())
     pages = "".join(page.read_text() for page in (DOCS / "api/cpp").glob("*.md"))
     assert sorted(re.findall(r"^## (.*)$", pages, re.MULTILINE)) == sorted(headers)
-    assert len(headers) > 20
+    assert len(headers) >= 30
     names = [Path(header).name for header in headers]  # doxygenfile finds a header by its name
     assert sorted(re.findall(r"\{doxygenfile\} (\S+)", pages)) == sorted(names)
 
