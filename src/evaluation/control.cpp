@@ -29,7 +29,6 @@ constexpr double kSmallError = 0.1;  // nats
 // Real images are clearly harder if their errors are larger by this factor, and matter.
 constexpr double kHarder = 3.0;
 constexpr double kGain = 0.75;  // of the distance between the bounds, when transitions double
-constexpr double kWays = 2;     // forwards and backwards
 
 /// Medians over images and repeats, without those that are not known.
 Hardness hardness_of(const MethodTable& table) {
@@ -41,19 +40,6 @@ Hardness hardness_of(const MethodTable& table) {
 
 bool exceeds(double excess, double least, double std_error) {
   return excess > least && !(excess <= kUnexplained * std_error);
-}
-
-TunedEstimator both_ways(EstimateOptions options, TunedState state, uint64_t seed) {
-  options.methods = {kControlMethod};
-  options.seed = seed;
-  options.repeats = 1;
-  options.expectations.clear();
-  options.keep_particles = false;
-  options.budget.reset();
-  options.error.reset();
-  state.learned.clear();
-  const auto parts = std::make_shared<const EstimatorParts>(std::move(options));
-  return {parts, std::move(state), parts->methods};
 }
 
 /// All but the comparison with the run's own images.
@@ -89,7 +75,17 @@ Control bounds_of(const std::map<int64_t, ChunkResult>& chunks) {
 int64_t default_control(int64_t num_images) { return std::clamp<int64_t>(num_images / 8, 16, 32); }
 
 TunedEstimator control_estimator(const TunedEstimator& tuned) {
-  return both_ways(tuned.options(), tuned.state(), tuned.options().seed);
+  EstimateOptions options = tuned.options();
+  options.methods = {kControlMethod};
+  options.repeats = 1;
+  options.expectations.clear();
+  options.keep_particles = false;
+  options.budget.reset();
+  options.error.reset();
+  TunedState state = tuned.state();
+  state.learned.clear();
+  const auto parts = std::make_shared<const EstimatorParts>(std::move(options));
+  return {parts, std::move(state), parts->methods};
 }
 
 bool is_reached(const Control& control, double error) {
@@ -148,8 +144,9 @@ std::optional<Lengthened> lengthened(const TunedEstimator& tuned, const Chunks& 
     }
     least = distance;
     best = {tuned.with(state), std::move(found)};
+    // Both ways cost as much as one way of twice the length.
     const double longer =
-        static_cast<double>(estimates.densities) / kWays * 2 / static_cast<double>(control.images);
+        static_cast<double>(estimates.densities) / static_cast<double>(control.images);
     if (is_reached(control, *asked.error) || longer > asked.max_evaluations) return best;
     state.tuning += all;
     state.plan = interpolate(*state.plan, 2 * state.plan->num_steps());
