@@ -39,7 +39,7 @@ namespace {
 
 // Groups of a trial's chains, and chains of each part in a group. The groups' spread is the error
 // of the trial, so too few of them would let lucky trials win.
-constexpr int64_t kFewestGroups = 4, kMostGroups = 16;
+constexpr int64_t kFewestOfTrial = 4, kMostGroups = 16;
 
 using MaybeBijection = std::shared_ptr<const Bijection>;  // null: the identity
 
@@ -431,8 +431,8 @@ class Mixture : public BaseRule {
     trial.parts = std::make_shared<Parts>(search.one, normals);
     const int64_t parts = normals.map.num_problems();
     const int64_t groups =
-        std::clamp(particles_ / parts / kFewestGroups, kFewestGroups, kMostGroups);
-    const int64_t chains = std::max(kFewestGroups, particles_ / parts / groups);
+        std::clamp(particles_ / parts / kFewestOfTrial, kFewestOfTrial, kMostGroups);
+    const int64_t chains = std::max(kFewestOfTrial, particles_ / parts / groups);
     // Groups are separate rows: resampling would make them dependent.
     const at::Tensor rows =
         at::arange(parts, trial.parts->partition.problem.options()).repeat_interleave(groups);

@@ -176,8 +176,8 @@ struct Fits {
 };
 
 /// Points [N,D] that cover N(0, I) evenly: a shifted lattice of rank 1, whose generator is nearly
-/// that of a Kronecker sequence [Roberts 2018]. N is a power of 2; each point after another one, or
-/// every second, is a lattice as well.
+/// that of a Kronecker sequence [Roberts 2018]. N is a power of 2. Every second point makes a
+/// lattice too.
 at::Tensor even_points(int64_t count, int64_t dim, at::Generator& rng) {
   double golden = 1.5;  // the root of x^(D+1) = x + 1
   for (int i = 0; i < 64; ++i) golden = std::pow(1 + golden, 1.0 / static_cast<double>(dim + 1));
@@ -216,7 +216,7 @@ Peaks peaks_of_sweep(const Target& target, int64_t most, at::Generator& rng, Cos
   }
   cost += Cost{problems * count, 0};
   const at::Tensor height = at::cat(parts, 1);  // [P,N]
-  // Half of the points give another sum, whose distance is more than the error of the whole one.
+  // The sum over half of the points differs from that over all by more than the latter's error.
   const at::Tensor log_w = height + 0.5 * u.to(at::kDouble).square().sum(1);
   const at::Tensor log_sum = log_mean_exp(log_w), half = log_mean_exp(log_w.slice(1, 0, count, 2));
   const at::Tensor to_log_z =
