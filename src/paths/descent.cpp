@@ -6,7 +6,7 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kNodes = 192;  // nodes of a table
+constexpr int64_t kNodes = 385;  // nodes of a table
 
 /// w x, and 0 where w is 0, even if x is infinite.
 at::Tensor times(const at::Tensor& w, const at::Tensor& x) { return at::where(w == 0, 0.0, w * x); }
@@ -50,11 +50,12 @@ at::Tensor limited(const at::Tensor& kappa, const at::Tensor& h, const at::Tenso
   return at::minimum(at::maximum(w, least), most);
 }
 
-/// Solves y + step (g(y) - mean) = v for y [C,M], to `tolerance` or that share of y. Newton's
-/// method, with bisection of a bracket where bisection is faster.
+/// Solves y + step (g(y) - mean) = v for y [C,M]: Newton's method, with bisection of a bracket where
+/// bisection is faster.
 at::Tensor solve(const Divergence& divergence, const at::Tensor& v, const at::Tensor& mean,
-                 const at::Tensor& step, double tolerance) {
+                 const at::Tensor& step) {
   constexpr int kMostIterations = 200;
+  constexpr double kTolerance = 1e-10;
   const at::Tensor m = mean.unsqueeze(1), dt = step.unsqueeze(1);
   // Neighbours of the point where g(u) = m; the root lies between v and that point.
   const at::Tensor powers = at::pow(2.0, at::linspace(-4, 40, 45, at::kDouble));
@@ -77,7 +78,7 @@ at::Tensor solve(const Divergence& divergence, const at::Tensor& v, const at::Te
     const at::Tensor next = at::where(good, newton, 0.5 * (low + high));
     last_move = (next - y).abs();
     y = next;
-    if ((last_move <= tolerance * (1 + y.abs())).all().item<bool>()) break;
+    if ((last_move <= kTolerance * (1 + y.abs())).all().item<bool>()) break;
   }
   return y;
 }
@@ -88,25 +89,6 @@ at::Tensor interpolated(const at::Tensor& x, const at::Tensor& of, const at::Ten
   const at::Tensor x0 = x.gather(1, right - 1), x1 = x.gather(1, right);
   const at::Tensor part = ((v - x0) / (x1 - x0)).nan_to_num(0.5).clamp(0, 1);
   return at::lerp(of.gather(1, right - 1), of.gather(1, right), part);
-}
-
-/// Nodes among the candidates kappa [C,M] with slopes w, dense where h bends. Neighbouring nodes
-/// enclose equal shares of int sqrt|w'|, which bounds the error of a cubic, and partly equal shares
-/// of the whole range.
-at::Tensor place_nodes(const at::Tensor& kappa, const at::Tensor& w) {
-  constexpr double kEven = 0.3;  // share of the nodes that are evenly spaced
-  const at::Tensor width = kappa.diff(1, 1), bend = (w.diff(1, 1).abs() * width).sqrt();
-  const at::Tensor even = width / width.sum(1, true);
-  const at::Tensor total = bend.sum(1, true);
-  const at::Tensor share =
-      at::where(total > 0, (1 - kEven) * bend / total + kEven * even, even).cumsum(1);
-  const at::Tensor until =
-      at::cat({at::zeros_like(width.slice(1, 0, 1)), share}, 1) / share.slice(1, -1);
-  const at::Tensor targets =
-      at::linspace(0, 1, kNodes, kappa.options()).expand({kappa.size(0), kNodes}).contiguous();
-  return at::cat({kappa.slice(1, 0, 1), interpolated(until, kappa, targets).slice(1, 1, -1),
-                  kappa.slice(1, -1)},
-                 1);
 }
 
 const Enrol<PathRegistry> kEnrolDescent(
@@ -135,24 +117,19 @@ std::shared_ptr<DescentPath> DescentPath::start(const at::Tensor& range) const {
 }
 
 void DescentPath::descend(const at::Tensor& step) {
+  constexpr double kUnit = 0.1;  // nodes are kUnit sinh(x) from the middle, evenly spaced in x
   const at::Tensor &now = knots_.back(), log_r = step[0].unsqueeze(1), dt = step[2].unsqueeze(1);
-  const auto after = [&](const at::Tensor& nodes, double tolerance) {
-    const auto [h, w] = evaluate(now, nodes);
-    const at::Tensor y = solve(divergence(), nodes - h - log_r, step[1], step[2], tolerance);
-    const at::Tensor bend = times(dt, divergence().slope(y));
-    return std::pair{nodes - y, (w + bend) / (1 + bend)};
-  };
-  // Most divergences bend around v = 0. The v of points that are densest there, and the kappa at
-  // which v now has that value.
-  const at::Tensor y = (0.1 * at::linspace(-6, 6, 97, at::kDouble).sinh()).unsqueeze(0);
-  const at::Tensor v =
-      (y + (dt * (divergence().g(y) - step[1].unsqueeze(1))).nan_to_num(0.0)).contiguous();
-  const at::Tensor bending = interpolated((now[0] - now[1] - log_r).contiguous(), now[0], v);
-  const at::Tensor candidates = std::get<0>(at::cat({now[0], bending}, 1).sort(1));
-  constexpr double kRough = 1e-2, kExact = 1e-10;
-  const at::Tensor nodes = place_nodes(candidates, after(candidates, kRough).second);
-  const auto [h, w] = after(nodes, kExact);
-  knots_.push_back(at::stack({nodes, h, limited(nodes, h, w)}));
+  // Particles are where v is about 0, and most divergences bend there.
+  const at::Tensor middle =
+      interpolated((now[0] - now[1] - log_r).contiguous(), now[0], at::zeros_like(log_r));
+  const at::Tensor ends = ((constants.slice(0, 0, 2) - middle.t()) / kUnit).asinh().unsqueeze(2);
+  const at::Tensor nodes =
+      middle + kUnit * at::lerp(ends[0], ends[1], at::linspace(0, 1, kNodes, at::kDouble)).sinh();
+  const auto [h, w] = evaluate(now, nodes);
+  const at::Tensor y = solve(divergence(), nodes - h - log_r, step[1], step[2]);
+  const at::Tensor bend = times(dt, divergence().slope(y));
+  knots_.push_back(
+      at::stack({nodes, nodes - y, limited(nodes, nodes - y, (w + bend) / (1 + bend))}));
   constants = at::cat({constants, step});
 }
 
