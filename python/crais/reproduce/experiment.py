@@ -37,7 +37,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from jinja2 import TemplateError
 from torch import Tensor
@@ -163,13 +162,15 @@ class _Row:
         told = {**family[chosen], "chosen": family[chosen]["setting"], "oracle": family[oracle]["setting"]}
         return [cell_of(column, told, m, self.best) for column in columns]
 
-    def plan(self, name: str, columns: list[str]) -> Iterator[list[Cell]]:
+    def plan(self, name: str, columns: list[str]) -> list[list[Cell]]:
         """The texts of columns, and the first plan [M + 1] at each fiftieth of its transitions."""
-        if len(plan := self.best.first(name)) > 0:
-            values = np.interp(np.linspace(0, len(plan) - 1, 51), np.arange(len(plan)), plan)
-            shown = [extension().significant(value, 6) for value in values]
-            cells = [(f"{i / 50:.2f}", value, value) for i, value in enumerate(shown)]
-            yield [*self.cells([column for column in columns if "{" in column]), *cells]
+        plan, cells = self.best.first(name).tolist(), list[Cell]()
+        for part in range(51 if plan else 0):
+            share, i = math.modf(part / 50 * (len(plan) - 1))
+            before, after = plan[int(i)], plan[min(int(i) + 1, len(plan) - 1)]
+            shown = extension().significant(before + share * (after - before), 6)
+            cells.append((f"{part / 50:.2f}", shown, shown))
+        return [[*self.cells([column for column in columns if "{" in column]), *cells]] if plan else []
 
     def cloud(self) -> Iterator[list[Cell]]:
         """The places of particles, beside exact draws where the row is the first."""

@@ -32,23 +32,19 @@ def measures_of(
     truth: Tensor | None,  # [] or [N], nats
     has_images: bool,  # repetitions are seeds; else seeds and problems
     choosing: int,  # repetitions that only chose the setting
-    upper: bool,  # of the upper bounds
+    upper: bool,  # of the upper bounds, whose weights have mean 1 / Z
     masses: Tensor | None,  # [M] of the modes of the target, if it has modes
     result: Variant,
-    first: Variant | None = None,  # of the rows that are compared
+    first: Variant | None = None,  # of the rows that are compared; they share seeds, so starting particles
 ) -> dict[str, float]:
     """The measures of a result, NaN where there is none. All names are there for any result.
 
-    Errors are of estimates, over repetitions: bias, abs, rmse. Rows that are compared share their
-    seeds, and so their starting particles: above_first, t. Those of single images are image_rmse,
-    image_most, silent (off by a nat without a flag).
-
-    Calibration: weights of lower bounds have mean Z, those of upper bounds 1 / Z, and z says by how
-    many standard errors the mean of `ratio` misses 1. Wrong is off by more than half a nat; caught is
-    the share of these with a flag, alarms that of the others.
-
-    The masses of modes in each run: modes with a tenth of their mass or more are reached; astray is the
-    total variation between the masses and the true ones.
+    Errors are of estimates, over repetitions (bias, abs, rmse), or of single images (image_rmse,
+    image_most, silent: off by a nat without a flag). z says by how many standard errors the mean of
+    `ratio` misses 1. Wrong is off by more than half a nat; caught is the share of these with a flag,
+    alarms that of the others. Modes with a tenth of their mass or more are reached; astray is the total
+    variation between the masses that a run finds and the true ones. The divergence of a plan falls from
+    `start` by `fall` a step (least squares); `bend` is its largest distance from a line, relative to start.
     """
 
     def repetitions(each: Tensor) -> Tensor:
@@ -58,36 +54,39 @@ def measures_of(
     value, std_error, flagged = *map(result.column, names), result.column("flags") != 0  # [S, N]
     calibrates, known = truth is not None and value.numel() > 1, truth is not None
     truth = torch.zeros((), dtype=torch.float64) if truth is None else truth
-    error = value - truth
-    errors, values, above, apart = repetitions(error), repetitions(value), _NONE, _NONE
-    if first is not None and first is not result:
-        base = first.column("log_normalizer")
-        if base.numel() == value.numel():
-            others, apart = repetitions(base - truth), value - base
-            above = errors.abs() - others.abs() if known else others - errors
+    error, above, apart = value - truth, _NONE, _NONE
+    errors, values = repetitions(error), repetitions(value)
+    base = first.column("log_normalizer") if first is not None and first is not result else _NONE[:0]
+    if base.numel() == value.numel():
+        others, apart = repetitions(base - truth), value - base
+        above = errors.abs() - others.abs() if known else others - errors
     off, flags, se = (each.flatten() if calibrates else _NONE[:0] for each in (error, flagged, std_error))
     flags, wrong = flags == 1, off.abs() > 0.5
-    found = result.first("masses").view(-1, 1 if masses is None else len(masses))  # of each run
-    falls = torch.tensor([_fall(d) for d in result.each("divergence") if len(d) > 0], dtype=torch.float64)
-    falls = falls.view(-1, 3).T.contiguous()
+    plans = [d for d in result.each("divergence") if len(d) > 0]
+    steps = [torch.arange(len(d), dtype=torch.float64) for d in plans]
+    centred = [step - step.mean() for step in steps]
 
     means = {"mean": values, "bias": errors, "above_first": above, "from_first": apart, "flagged": flagged}
     means |= {"ratio": (-off if upper else off).exp(), "wrong": wrong, "caught": flags[wrong], "alarms": flags[~wrong]}
     means |= {"within_1": off.abs() <= se, "within_196": off.abs() <= 1.96 * se}
     means |= {name: result.column(name) for name in ("ess", "accept_prob")}
-    means |= dict(zip(("start", "bend", "fall"), falls, strict=True))
-    if known:
-        means |= {"truth": truth, "abs": errors.abs()}
+    falls = {
+        "start": [d[0] for d in plans],
+        "bend": [(d / d[0] - 1 + step / step[-1]).abs().max() for d, step in zip(plans, steps, strict=True)],
+        "fall": [(x * d).sum() / x.square().sum() for d, x in zip(plans, centred, strict=True)],
+    }
+    means |= {name: torch.stack(each) if each else _NONE for name, each in falls.items()}
+    means |= {"truth": truth, "abs": errors.abs()} if known else {"truth": _NONE, "abs": _NONE}
+    means |= {"reached": _NONE, "astray": _NONE}
     if masses is not None:
+        found = result.first("masses").view(-1, len(masses))  # of each run
         means |= {"reached": (found >= 0.1 * masses).sum(1), "astray": 0.5 * (found - masses).abs().sum(1)}
-    m = dict.fromkeys(("truth", "abs", "reached", "astray", "astray_se"), math.nan)
-    m |= {name: _mean(each) for name, each in means.items()}
-    m |= {f"{name}_se": _std_error(each) for name, each in means.items()}
+    m = {name: _mean(each) for name, each in means.items()} | {f"{name}_se": _std_error(x) for name, x in means.items()}
     m |= {name: result.mean(name) for name in ("base", "tuning", "estimating", "transitions", "training_seconds")}
     return m | {
         "done": math.nan if result.failed else 1.0,
         "evaluations": result.mean("base", "tuning", "estimating"),
-        "first_start": float(result.first("divergence")[0]) if len(result.first("divergence")) > 0 else math.nan,
+        "first_start": float((*result.first("divergence"), math.nan)[0]),
         "rmse": float(errors.square().mean().sqrt()) if known else math.nan,
         "t": _over(m["above_first"], m["above_first_se"]),
         "sd": _sd(values),
@@ -102,14 +101,6 @@ def measures_of(
         "reported_bias": 0.5 * _mean(std_error.square()) if upper else _mean(result.column("bias")),
         "modes": math.nan if masses is None else len(masses),
     }
-
-
-def _fall(d: Tensor) -> tuple[float, float, float]:
-    """How the divergence d [M + 1] falls along a plan: its start, the largest distance of d / d[0] from the
-    line 1 - i / M, and the least-squares slope of d a step."""
-    step = torch.arange(len(d), dtype=torch.float64)
-    x = step - step.mean()
-    return float(d[0]), float((d / d[0] - 1 + step / step[-1]).abs().max()), float((x * d).sum() / x.square().sum())
 
 
 def choose(values: list[Tensor], choosing: int, truth: float) -> tuple[int, int]:

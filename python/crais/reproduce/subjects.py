@@ -41,7 +41,8 @@ class Subject:
 
     def task(self, flags: str, seed: int, only_plans: bool) -> Task:
         """A command line. With `only_plans`, the images that its pilots look at are enough."""
-        given = {name.replace("-", "_"): value or True for name, value in re.findall(r"--(\S+)(?: +(?!--)(\S+))?", flags)}
+        pairs = re.findall(r"--(\S+)(?: +(?!--)(\S+))?", flags)
+        given: dict[str, Any] = {name.replace("-", "_"): value or True for name, value in pairs}
         if not self.has_images:
             given = {"base": "prior", **({} if "method" in given else {"witness": "none"}), **given}
         options = {**self.options, **given, "seed": seed, "threads": 1}
