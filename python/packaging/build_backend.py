@@ -29,7 +29,7 @@ def dynamic_metadata(field: str, settings: object = None) -> list[str]:
     """The dependencies: scikit-build-core asks for them."""
     torch = _torch()
     minor = torch and re.match(r"\d+\.\d+", torch.version)
-    return [f"torch=={minor[0]}.*" if minor else SUPPORTED, "numpy"]
+    return [f"torch=={minor[0]}.*" if minor else SUPPORTED, "jinja2", "numpy"]
 
 
 def _name_torch() -> None:

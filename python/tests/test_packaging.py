@@ -39,7 +39,7 @@ def test_a_wheel_requires_the_torch_of_its_environment(asked, tmp_path):
     (torch / "METADATA").write_text("Name: torch\nVersion: 2.7.1+cpu")
     done = asked(tmp_path, ASKED)
     assert done.returncode == 0, done.stderr
-    assert ast.literal_eval(done.stdout) == (["ninja"], ["torch==2.7.*", "numpy"])
+    assert ast.literal_eval(done.stdout) == (["ninja"], ["torch==2.7.*", "jinja2", "numpy"])
 
 
 def test_without_torch_the_build_requires_one(asked, tmp_path):

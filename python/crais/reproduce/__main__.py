@@ -14,14 +14,8 @@ import crais
 from crais import native
 from crais.errors import UsageError, one_line
 from crais.reproduce.cells import Options, heed_signals
-from crais.reproduce.experiment import NAMES, Experiment
-from crais.reproduce.page import say
-
-_EXAMPLES = """examples:
-  reproduce list
-  reproduce accuracy --quick
-  reproduce all --full --out results/full
-"""
+from crais.reproduce.experiment import NAMES, Experiment, told_of
+from crais.reproduce.tables import say
 
 
 class _Parser(argparse.ArgumentParser):
@@ -35,8 +29,6 @@ def _parser() -> argparse.ArgumentParser:
         "reproduce",
         usage="reproduce list | all | EXPERIMENT... | FILE.json... [flags]",
         description="Repeats published experiments, in tables and CSV files.",
-        epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -50,7 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--data-dir", metavar="DIR", help="folder of MNIST's files (default: $CRAIS_DATA, ./data)")
     add("--device", metavar="D", default="auto", help="auto, cpu, cuda or cuda:N [auto]")
     add("--threads", type=int, metavar="N", default=0, help="CPU threads; 0 means one for each core [0]")
-    add("--quiet", action="store_true", help="no progress line on stderr")
+    add("--quiet", action="store_true", help="no bar of progress on stderr, which tqdm draws where it is installed")
     add("--out", metavar="DIR", default="results", help="a folder DIR/EXPERIMENT for each; results in "
         "DIR/cells are not computed again [results]")  # fmt: skip
     add("--accept-other-version", action="store_true", help="accept results of another build of crais")
@@ -70,15 +62,12 @@ def main(arguments: list[str] | None = None) -> None:
         for flag, value in vars(options).items():
             if flag != "names" and value != parser.get_default(flag):
                 raise UsageError(f"--{flag}: list only prints the experiments; the flag applies to runs")
-        for name in NAMES:
-            say(f"{name:23} {Experiment(name).summary}\n")
+        say("".join(f"{name:23} {Experiment(name).summary}\n" for name in NAMES))
         return
     if options.threads < 0 or (options.seeds is not None and options.seeds < 2):
         raise UsageError("--threads is at least 0, and --seeds at least 2")
-    try:
-        options.out.encode()
-    except UnicodeError:
-        raise UsageError("--out is not UTF-8") from None
+    if not options.out.isprintable():
+        raise UsageError("--out is not UTF-8")
     experiments = [Experiment(name) for name in (NAMES if options.names == ["all"] else options.names)]
     used = set().union(*(experiment.uses() for experiment in experiments))
     for flag in ("seeds", "checkpoint", "data_dir"):
@@ -92,7 +81,8 @@ def main(arguments: list[str] | None = None) -> None:
     with torch.no_grad(), warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: print(f"reproduce: {message}", file=sys.stderr)
         for experiment in experiments:
-            experiment.run(options)
+            with told_of(experiment.file):
+                experiment.run(options)
             say(f"Files: {Path(options.out, experiment.folder, 'tables.md')} has all tables\n")
 
 

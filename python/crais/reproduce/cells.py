@@ -3,50 +3,41 @@
 from __future__ import annotations
 
 import argparse
-import concurrent.futures
-import functools
+import contextlib
 import hashlib
 import json
 import os
-import re
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-import crais
 from crais import native
-from crais.errors import DataError, Interrupted, OutputError, PlanError, UsageError
+from crais.errors import DataError, Interrupted, OutputError, UsageError
 
 Options = argparse.Namespace  # the flags of the command line
 Values = dict[str, Any]
-_FLAG = re.compile(r"--(\S+)(?:\s+(?!--)(\S+))?")
-_stopped = threading.Event()  # by a signal
+stopped = threading.Event()  # by a signal
 
 
 def heed_signals() -> None:
     """The first signal stops what runs, within two seconds; another ends the process."""
 
     def stop(*_: object) -> None:
-        if _stopped.is_set():
+        if stopped.is_set():
             os._exit(os.EX_TEMPFAIL)
-        _stopped.set()
+        stopped.set()
         native.extension().stop()
+        raise Interrupted("interrupted; the same command goes on with what is done")
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, stop)
-
-
-def raise_if_stopped() -> None:
-    if _stopped.is_set():
-        raise Interrupted("interrupted; the same command goes on with what is done")
 
 
 def write(path: Path, text: str) -> None:
@@ -57,150 +48,87 @@ def write(path: Path, text: str) -> None:
         part.write_text(text, encoding="utf-8")
         part.replace(path)
     except OSError as error:
-        if part.is_file():
-            part.unlink()
         raise OutputError(f"{path}: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
 
 
 def digest_of(data: Tensor | bytes) -> str:
     return hashlib.sha256(data.contiguous().numpy().tobytes() if isinstance(data, Tensor) else data).hexdigest()
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     key: str  # everything that the result depends on
     compute: Callable[[], Values]  # lists of numbers by name, or why it `failed`
 
 
-def run_tasks(options: Options, label: str, tasks: list[Task]) -> dict[str, Values]:
-    """The results of the tasks by key, in parallel and equal ones once.
+class Store:
+    """The results of tasks, each kept in DIR/cells under a digest of its key.
 
-    Each is kept in DIR/cells under a digest of its key. A finished task is never run again, so the
-    same command goes on after an interruption. Raises Interrupted; DataError for a damaged result;
-    UsageError for one of another build, unless options accept it.
+    A finished task is never run again, so the same command goes on after an interruption.
     """
-    todo = {one.key: one for one in tasks}
-    paths = {key: Path(options.out, "cells", f"{digest_of(key.encode())[:24]}.json") for key in todo}
-    done = {key: _stored(path, key, options) for key, path in paths.items() if path.exists()}
-    shows = not options.quiet and sys.stderr.isatty()
 
-    def make(task: Task) -> None:
-        raise_if_stopped()
-        result = task.compute()
-        by = json.loads(native.extension().computed_by())
-        write(paths[task.key], json.dumps({"key": task.key, "computed_by": by, "result": result}))
-        done[task.key] = result
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        self._asked: dict[str, Task] = {}
+        self._done: dict[str, Values] = {}
 
-    on_gpu = options.device.startswith("cuda") or options.device == "auto" and torch.cuda.is_available()
-    threads = 1 if on_gpu else options.threads or len(os.sched_getaffinity(0))
-    with concurrent.futures.ThreadPoolExecutor(threads) as workers:
-        pending = {workers.submit(make, one) for key, one in todo.items() if key not in done}
-        count, start = len(pending), time.monotonic()
+    def results(self, tasks: list[Task]) -> list[Values]:
+        """Those that are there; `run` makes the others. Raises DataError for a damaged one, and
+        UsageError for one of another build, unless options accept it."""
+        self._asked |= {task.key: task for task in tasks if not self._has(task.key)}
+        return [self._done[task.key] for task in tasks if task.key in self._done]
+
+    def run(self, label: str) -> None:
+        """Makes what was asked for, in parallel. Raises Interrupted."""
+        device, tasks = self.options.device, list(self._asked.values())
+        on_gpu = device.startswith("cuda") or device == "auto" and torch.cuda.is_available()
+        threads = 1 if on_gpu else self.options.threads or len(os.sched_getaffinity(0))
+        shows = bool(tasks) and not self.options.quiet and sys.stderr.isatty()
+        with contextlib.closing(native.Run({}, shows, "cells")) as bar, ThreadPoolExecutor(threads) as workers:
+            bar.show(0, len(tasks), label)
+            for _ in workers.map(self._make, tasks):
+                bar.advance(1, label)
+        self._asked.clear()
+
+    def _path(self, key: str) -> Path:
+        return Path(self.options.out, "cells", f"{digest_of(key.encode())[:24]}.json")
+
+    def _make(self, task: Task) -> None:
+        result, by = task.compute(), json.loads(native.extension().computed_by())
+        write(self._path(task.key), json.dumps({"key": task.key, "computed_by": by, "result": result}))
+        self._done[task.key] = result
+
+    def _has(self, key: str) -> bool:
+        """Reads it if it is new."""
+        if key in self._done or not (path := self._path(key)).exists():
+            return key in self._done
         try:
-            while pending:
-                if shows:
-                    left = (time.monotonic() - start) / 60 * len(pending) / max(1, count - len(pending))
-                    progress = f"{label}: {len(done)} of {len(todo)} cells, {left:.1f} minutes left"
-                    print(f"\r{progress}\x1b[K", end="", file=sys.stderr)
-                made, pending = concurrent.futures.wait(pending, 0.1, concurrent.futures.FIRST_EXCEPTION)
-                raise_if_stopped()
-                for one in made:
-                    one.result()
-        finally:
-            workers.shutdown(wait=False, cancel_futures=True)
-            print("\r\x1b[K" if shows else "", end="", file=sys.stderr)
-    return done
-
-
-def _stored(path: Path, key: str, options: Options) -> Values:
-    try:
-        cell = json.loads(path.read_text())
-        result: Values = cell["result"]
-        by = json.dumps(cell["computed_by"])
-        if "failed" in result:
-            is_whole = isinstance(result["failed"], str) and isinstance(result["unfinished"], bool)
-        else:
-            is_whole = bool(result) and all(torch.tensor(each).double().dim() == 1 for each in result.values())
-        is_whole &= cell["key"] == key
-    except (OSError, ValueError, TypeError, AttributeError, LookupError, RuntimeError):
-        is_whole = False
-    if not is_whole:
-        raise DataError(f"{path}: is damaged; delete it to have it computed again")
-    difference = native.extension().difference_of_builds(by)
-    if difference and not options.accept_other_version:
-        raise UsageError(
-            f"{path}: another build has computed this ({difference}); --accept-other-version takes it "
-            "as it is, another --out or an empty folder computes it anew"
-        )
-    return result
-
-
-@dataclass
-class Subject:
-    """What rows estimate: a named density, or images under a model."""
-
-    operand: str
-    options: dict[str, Any]
-    identity: Any  # tells it from others
-    images: Tensor | None = None
-    particles: int = 0  # to keep of each run
-    truth: Tensor | None = None  # log Z [] or log p(x) [N], nats
-    masses: Tensor | None = None  # [M] of the target's modes
-    draws: Tensor | None = None  # [count, 2], exact ones
-
-    @property
-    def has_images(self) -> bool:
-        """Problems differ, so that repetitions are the seeds; else they are the problems too."""
-        return "problems" not in self.options
-
-    def task(self, flags: str, seed: int, only_plans: bool) -> Task:
-        """A command line. With `only_plans`, the images that its pilots look at are enough."""
-        if _FLAG.sub("", flags).strip():
-            raise DataError(f"these are no flags of a program: {flags}")
-        given = {name.replace("-", "_"): value or True for name, value in _FLAG.findall(flags)}
-        if not self.has_images:
-            given = {"base": "prior", **({} if "method" in given else {"witness": "none"}), **given}
-        options = {**self.options, **given, "seed": seed, "threads": 1}
-        program = "eval-loglik" if self.has_images else "estimate-logz"
-        settings = native.extension().settings(program, native.by_flag(options))
-        images = self.images[:16] if only_plans and self.images is not None else self.images
-        key = [self.identity, settings, self.particles, None if images is None else len(images)]
-        return Task(json.dumps(key), functools.partial(self._cell, options, images))
-
-    def _cell(self, options: dict[str, Any], images: Tensor | None) -> Values:
-        """The columns of the first method [N], one number a run, and a plan."""
-        result: crais.Result | crais.Evidence
-        try:
-            if self.has_images:
-                result = crais.evaluate(self.operand, images, progress=False, **options)
-            else:
-                result = crais.log_normalizer(self.operand, progress=False, **options)
-        except PlanError as error:
-            too_long = re.search("has (reached beta|not arrived)", str(error))
-            return {"failed": str(error), "unfinished": bool(too_long)}
-        report, (spent,) = result._report, [
-            value for name, value in result.methods[0].items() if name.startswith("evaluations_per")
-        ]
-        transitions, betas, divergence = report.plan
-        cell = {name: column[0].tolist() for name, column in result._tables[result.method].items()}
-        cell |= {name: [spent[name]] for name in ("base", "tuning", "estimating")}
-        cell |= {"transitions": [transitions], "training_seconds": [report.learning_seconds]}
-        cell |= {"betas": betas.tolist(), "divergence": divergence.tolist()}
-        if self.particles:
-            drawn, masses = report.cloud(self.particles)
-            cell |= {"x": drawn[:, 0].tolist(), "y": drawn[:, 1].tolist()}
-            cell |= {} if masses is None else {"masses": masses.flatten().tolist()}
-        return cell
+            cell = json.loads(path.read_text())
+            result, by = cell["result"], json.dumps(cell["computed_by"])
+            if not result or cell["key"] != key or not isinstance(result.get("failed", ""), str):
+                raise ValueError
+            for numbers in [] if "failed" in result else result.values():
+                (_,) = torch.tensor(numbers).double().shape
+        except (OSError, ValueError, TypeError, AttributeError, LookupError, RuntimeError):
+            raise DataError(f"{path}: is damaged; delete it to have it computed again") from None
+        difference = native.extension().difference_of_builds(by)
+        if difference and not self.options.accept_other_version:
+            raise UsageError(
+                f"{path}: another build has computed this ({difference}); --accept-other-version takes it "
+                "as it is, another --out or an empty folder computes it anew"
+            )
+        self._done[key] = result
+        return True
 
 
 class Variant:
     """The results of some seeds of one variant, by name. Empty where a seed has failed."""
 
     def __init__(self, cells: list[Values]) -> None:
-        failed = [cell for cell in cells if "failed" in cell]
-        self.failed: str = failed[-1]["failed"] if failed else ""
-        self.unfinished = bool(failed and failed[-1]["unfinished"])  # the plan is too long
-        self.cells = [] if failed else cells
+        self.failed = next((str(cell["failed"]) for cell in reversed(cells) if "failed" in cell), "")
+        self.cells = [] if self.failed else cells
 
     def each(self, name: str) -> list[Tensor]:
         """One for each seed; [] if there is none."""
@@ -208,14 +136,11 @@ class Variant:
 
     def column(self, name: str) -> Tensor:
         """[S, N]; NaN [1, 1] if there is none."""
-        found = self.each(name) or [torch.tensor([torch.nan], dtype=torch.float64)]
-        if len({len(column) for column in found}) > 1:
-            raise DataError(f"results of seeds have different numbers of '{name}'; delete those in cells")
-        return torch.stack(found)
+        return torch.stack(self.each(name) or [torch.tensor([torch.nan], dtype=torch.float64)])
 
     def first(self, name: str) -> Tensor:
         """Of the first seed; [0] if there is none."""
-        return next(iter(self.each(name)), torch.empty(0).double())
+        return (self.each(name) or [torch.empty(0).double()])[0]
 
     def mean(self, *names: str) -> float:
         """The sum of one number a seed each, on average."""

@@ -29,17 +29,13 @@ def match_transitions(
     # On the scale of places any real number is a setting, and the length of plans grows about
     # exponentially: a place is -log of a step, or -log(1 - ratio).
     is_ratio, is_step = "ess:@" in flags, "--max-step @" in flags
-    places: list[float] = [-10, -6, -2, 2, 6, 10]
-    if is_ratio or is_step:
-        places = [0.002, 0.05, 0.7, 2, 4, 9] if is_ratio else [0, 2, 4, 6]
+    places = [0.002, 0.05, 0.7, 2, 4, 9] if is_ratio else [0, 2, 4, 6] if is_step else [-10.0, -6, -2, 2, 6, 10]
 
     def setting(place: float) -> str:
         step = min(math.exp(-place), 1.0 if is_step else math.inf)
-        number, digits = (-math.expm1(-place), 6) if is_ratio else (step, 4)
-        return str(extension().significant(number, digits))
+        return str(extension().significant(-math.expm1(-place), 6) if is_ratio else extension().significant(step, 4))
 
-    best, tried = places[0], 0
-    trials: dict[float, float] = {}
+    best, tried, trials = places[0], 0, dict[float, float]()
     for _ in range(10):
         tried += len(places)
         found = zip(places, count([setting(place) for place in places]), strict=True)
@@ -62,6 +58,5 @@ def pilot_flags(flags: str, steps: int) -> str:
     words = flags.split()
     chains = int(words.pop(words.index("--chains") + 1)) if "--chains" in words else 8
     kept = [word for word in words if word != "--chains"]
-    if "--pilot-chains" not in kept:
-        kept.append(f"--pilot-chains {min(max(chains, 16), 256)}")
-    return " ".join([*kept, f"--chains 1 --max-steps {2 * steps}"])
+    pilots = [] if "--pilot-chains" in kept else [f"--pilot-chains {min(max(chains, 16), 256)}"]
+    return " ".join([*kept, *pilots, f"--chains 1 --max-steps {2 * steps}"])
