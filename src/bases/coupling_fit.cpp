@@ -159,7 +159,7 @@ class Regression {
 };
 
 /// The weights of a coupling, row by row. A scale bends where drivers are 0, or at a knee that is
-/// known, across which the mean may turn: the better of two regressions says.
+/// known, across which the mean may step: the better of two regressions says.
 class Weights {
  public:
   /// `x` [N,A] are draws of the others in their units, `driving` [S] the columns of drivers, and
@@ -174,7 +174,7 @@ class Weights {
         mean_(at::zeros({knees.size(1), 1 + 2 * num_others_}, x.options())),
         log_scale_(at::zeros_like(mean_)),
         knees_(at::zeros_like(knees[0])),
-        turns_(at::zeros({2, knees.size(1), 1 + num_others_ + knees.size(1)}, x.options())) {}
+        steps_(at::zeros_like(log_scale_.select(1, 0))) {}
 
   /// Row i by draws y [N] of its coordinate and `earlier` [N,i] of those before, in its unit.
   void fit(int64_t i, const at::Tensor& y, const at::Tensor& earlier, const at::Tensor& unit) {
@@ -195,13 +195,13 @@ class Weights {
 
   bool are_finite() const {
     return mean_.isfinite().all().item<bool>() && log_scale_.isfinite().all().item<bool>() &&
-           turns_.isfinite().all().item<bool>();
+           steps_.isfinite().all().item<bool>();
   }
   const at::Tensor& links() const { return links_; }
   const at::Tensor& mean() const { return mean_; }
   const at::Tensor& log_scale() const { return log_scale_; }
   const at::Tensor& knees() const { return knees_; }
-  const at::Tensor& turns() const { return turns_; }
+  const at::Tensor& steps() const { return steps_; }
 
  private:
   // Nats by which more weights, and what draws alone say, must be better: known knees hold where no
@@ -215,40 +215,22 @@ class Weights {
     const at::Tensor t = at::mv(linear_, known_[0][i]).unsqueeze(1);
     const at::Tensor of_scale = at::cat({linear_.slice(1, 0, 1), driver_}, 1),
                      known = at::mv(linear_, known_[1][i]) - Coupling::knee(t).squeeze(1);
-    const at::Tensor step = Coupling::step(t), bump = Coupling::bump(t);
-    // Means turn by what they depend on at all.
-    const Regression straight(at::cat({linear_, step, earlier}, 1), of_scale, known, y);
-    const at::Tensor links = (straight.mean().slice(0, linear + 1) != 0).nonzero().squeeze(1);
-    const at::Tensor seen = at::cat({linear_, earlier.index_select(1, links)}, 1);
-    const Regression turning(at::cat({seen, step * seen, bump * seen}, 1), of_scale, known, y);
-    const bool turns = turning.log_likelihood() > straight.log_likelihood() + kBetter;
-    const Regression& found = turns ? turning : straight;
+    const Regression found(at::cat({linear_, Coupling::step(t), earlier}, 1), of_scale, known, y);
     if (found.log_likelihood() + kBetter < by_drivers.log_likelihood()) return false;
     knees_[i].copy_(known_[0][i]);
     log_scale_[i].slice(0, 0, linear).copy_(known_[1][i]);
     log_scale_[i].index_add_(0, at::cat({at::zeros({1}, at::kLong), 1 + driving_}),
                              found.log_scale());
-    at::Tensor weights = at::zeros({3, seen.size(1)}, y.options());  // beside 1, step and bump
-    if (turns) {
-      weights = turning.mean().view({3, -1});
-    } else {
-      weights[0].copy_(at::cat({straight.mean().slice(0, 0, linear),
-                                straight.mean().slice(0, linear + 1).index_select(0, links)}));
-      weights[1][0].copy_(straight.mean()[linear]);
-    }
-    const at::Tensor of_linear = weights.slice(1, 0, linear) * unit,
-                     of_links = weights.slice(1, linear);
-    mean_[i].slice(0, 0, linear).copy_(of_linear[0]);
-    links_[i].index_copy_(0, links, of_links[0]);
-    turns_.select(1, i).slice(1, 0, linear).copy_(of_linear.slice(0, 1));
-    turns_.select(1, i).slice(1, linear).index_copy_(1, links, of_links.slice(0, 1));
+    mean_[i].slice(0, 0, linear).copy_(found.mean().slice(0, 0, linear) * unit);
+    steps_[i].copy_(found.mean()[linear] * unit);
+    links_[i].slice(0, 0, i).copy_(found.mean().slice(0, linear + 1));
     return true;
   }
 
   at::Tensor driving_;
   int64_t num_others_;
   at::Tensor linear_, driver_, known_;
-  at::Tensor links_, mean_, log_scale_, knees_, turns_;
+  at::Tensor links_, mean_, log_scale_, knees_, steps_;
 };
 
 }  // namespace
@@ -285,7 +267,7 @@ std::shared_ptr<const Coupling> fit_coupling(const at::Tensor& z, const Necks& n
   if (!weights.are_finite()) return {};
   return std::make_shared<Coupling>(dependent, others, centre, unit, weights.links(),
                                     weights.mean(), weights.log_scale(), weights.knees(),
-                                    weights.turns());
+                                    weights.steps());
 }
 
 }  // namespace crais
