@@ -38,7 +38,8 @@ class Density:
     doubts       why results are not to be trusted, whatever they are, and what would mend it
     is_single    the function computes in float32, whatever z is
     inverse      points in the user's coordinates [S, dim] -> e, where that is another
-    point        e [B, dim] -> theta: what the user's function takes
+    point        e [B, dim] -> theta: what the user's function takes, or a model's values by name
+    about        what else ArviZ has of a model: see `adapters.Model`
     explain      raises UsageError in place of an error that bases meet where a density has no end
     """
 
@@ -51,6 +52,7 @@ class Density:
     is_single: bool
     inverse: Function | None
     point: Function
+    about: Function
     explain: Callable[[InternalError], None]
 
 
@@ -149,7 +151,8 @@ def density_of(
         doubts,
         is_single,
         space.inverse,
-        space.point,
+        lambda e: model.named(space.point(e)),
+        model.about,
         explain,
     )
 
