@@ -87,7 +87,12 @@ def _latent(trace: Mapping[str, Any]) -> dict[str, Any]:
     for name, site in trace.items():
         if site["type"] == "param":
             raise UsageError(f"{name} is a parameter to be learnt: give it a prior")
-        if site["type"] != "sample" or "Subsample" in type(site["fn"]).__name__:
+        if site["type"] == "plate" or "Subsample" in type(site.get("fn")).__name__:
+            whole, part = site.get("args") or (site["fn"].size, site["fn"].subsample_size)
+            if part not in (None, whole):
+                raise UsageError(f"the plate {name} takes a part of its data at a time: give it all")
+            continue
+        if site["type"] != "sample":
             continue
         if site["is_observed"]:
             num_observed += not _is_computed(site)
@@ -205,9 +210,18 @@ def _of_pymc(model: Any) -> Model:
         raise UsageError(f"the model has discrete variables, {names}: marginalise them out")
     if not model.observed_RVs and not model.potentials:
         raise UsageError(f"no variable of the model is observed{_NO_DATA}observed=...")
+    if not model.free_RVs:
+        raise UsageError("the model has no free variables")
     for variable in model.free_RVs:
         if "Flat" in type(variable.owner.op).__name__:
             raise UsageError(f"{variable.name} has an improper prior: there is no evidence")
+        if variable in model.potentials:  # which took its name, and its place
+            raise UsageError(f"the potential {variable.name} is a bare variable: give 1.0 * variable")
+        if model.rvs_to_values[variable].dtype != "float64":
+            raise UsageError("the model is in float32: make it with pytensor.config.floatX = 'float64'")
+    for variable in model.observed_RVs:
+        if "Minibatch" in type(variable.owner.op).__name__:
+            raise UsageError(f"{variable.name} takes a part of its data at a time: give it all")
     function = model.logp_dlogp_function(ravel_inputs=True)
     function.set_extra_values({})
     start = model.initial_point()

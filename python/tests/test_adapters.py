@@ -2,6 +2,7 @@
 
 import functools
 import math
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -243,6 +244,31 @@ def test_pymc_models_that_are_refused(pymc):
         with pymc.Model() as model:
             pymc.Normal("y", make(), 1, observed=None if "observed" in words else Y)
         refused(model, words)
+    with pymc.Model() as bare:
+        pymc.Potential("p", pymc.Normal("a", 0, 1))
+    refused(bare, "the potential p is a bare variable: give 1.0 [*] variable")
+    with pymc.Model() as fixed:
+        pymc.Normal("y", 0, 1, observed=Y)
+    refused(fixed, "the model has no free variables")
+    with pymc.Model() as part:
+        y = pymc.Minibatch(Y, batch_size=2)
+        pymc.Normal("y", pymc.Normal("a", 0, 1), 1, observed=y, total_size=3)
+    refused(part, "y takes a part of its data at a time: give it all")
+    with sys.modules["pytensor"].config.change_flags(floatX="float32"), pymc.Model() as single:
+        pymc.Normal("y", pymc.Normal("a", 0, 1), 1, observed=Y)
+    refused(single, "in float32: make it with pytensor.config.floatX = 'float64'")
+
+
+@pytest.mark.parametrize("package", ["numpyro", "pyro"])
+def test_plates_of_a_part_of_the_data_are_refused(package, request):
+    one = request.getfixturevalue(package)
+
+    def model():
+        a = one.sample("a", one.distributions.Normal(0.0, 1.0))
+        with one.plate("part", 3, subsample_size=2) as index:
+            one.sample("y", one.distributions.Normal(a, 1.0), obs=1.0 * index)
+
+    refused(model, "the plate part takes a part of its data at a time: give it all")
 
 
 def plated(package, y):
