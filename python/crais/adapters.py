@@ -7,6 +7,7 @@ constant, so that log Z is the evidence of what the model observes.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
 import threading
@@ -21,6 +22,7 @@ from torch import distributions as D
 from crais.captured import Function, packages_of, required_arguments
 from crais.errors import UsageError, first_line
 from crais.gradients import jax_rows, of_rows
+from crais.particles import inference_data
 
 _MOST_MASS = 0.1  # nats: of a prior, from 1
 _TRACING = threading.Lock()  # Pyro has one stack of handlers for all threads
@@ -37,6 +39,8 @@ class Model:
     """A log density of z [B, dim], or of what `support` names, and lines to be told with results.
 
     doubts   why results are not to be trusted, and what would mend it
+    named    z, or what `support` names, -> the model's values by name [B, *shape], in their bounds
+    about    draws by name [R, S, *shape] -> what else `particles.inference_data` takes
     """
 
     function: Function
@@ -44,6 +48,8 @@ class Model:
     support: Any = None
     notes: list[str] = field(default_factory=list)
     doubts: list[tuple[str, str]] = field(default_factory=list)
+    named: Function = lambda theta: theta
+    about: Function = lambda draws: {}
 
 
 def model_of(target: Any) -> Model | None:
@@ -81,10 +87,15 @@ def _latent(trace: Mapping[str, Any]) -> dict[str, Any]:
     for name, site in trace.items():
         if site["type"] == "param":
             raise UsageError(f"{name} is a parameter to be learnt: give it a prior")
-        if site["type"] != "sample" or "Subsample" in type(site["fn"]).__name__:
+        if site["type"] == "plate" or "Subsample" in type(site.get("fn")).__name__:
+            whole, part = site.get("args") or (site["fn"].size, site["fn"].subsample_size)
+            if part not in (None, whole):
+                raise UsageError(f"the plate {name} takes a part of its data at a time: give it all")
+            continue
+        if site["type"] != "sample":
             continue
         if site["is_observed"]:
-            num_observed += 1
+            num_observed += not _is_computed(site)
             continue
         prior, mask = site["fn"], site.get("mask")
         if prior.support.is_discrete:
@@ -99,11 +110,33 @@ def _latent(trace: Mapping[str, Any]) -> dict[str, Any]:
     return latent
 
 
+def _is_computed(site: Mapping[str, Any]) -> bool:
+    """It is pyro.deterministic, which Pyro has as observed."""
+    return bool(site.get("infer", {}).get("_deterministic"))
+
+
 def _is_improper(prior: Any) -> bool:
     """It is, or what plates, `expand`, `to_event` and `mask` are around, or a mask leaves no density."""
     if "Improper" in type(prior).__name__ or not np.all(getattr(prior, "_mask", True)):
         return True
     return hasattr(prior, "base_dist") and _is_improper(prior.base_dist)
+
+
+def _described(trace: Mapping[str, Any]) -> dict[str, Any]:
+    """The plates of the sites of NumPyro or Pyro, as names of their dimensions, and what is observed."""
+    dims: dict[str, list[str | None]] = {}
+    data: dict[str, Any] = {}
+    for name, site in trace.items():
+        if site["type"] not in ("sample", "deterministic"):
+            continue
+        value, batch = site["value"], np.ndim(site["value"]) - getattr(site.get("fn"), "event_dim", 0)
+        dims[name] = [None] * np.ndim(value)
+        for frame in site["cond_indep_stack"]:
+            if -batch <= (frame.dim or 0) < 0 and value.shape[batch + frame.dim] == frame.size:
+                dims[name][batch + frame.dim] = frame.name
+        if site.get("is_observed") and np.size(value) and not _is_computed(site):
+            data[name] = value.numpy(force=True) if isinstance(value, torch.Tensor) else value
+    return {"dims": dims, "observed_data": data}
 
 
 def _of_numpyro(model: Any) -> Model:
@@ -112,12 +145,26 @@ def _of_numpyro(model: Any) -> Model:
     infer: Any = importlib.import_module("numpyro.infer")
     with jax.enable_x64(True):
         drawn = handlers.substitute(handlers.seed(model, 0), substitute_fn=infer.init_to_uniform)
-        _latent(handlers.trace(drawn).get_trace())
+        trace = handlers.trace(drawn).get_trace()
+        _latent(trace)
         initialised = infer.util.initialize_model(jax.random.PRNGKey(0), model)
         flat, tree = importlib.import_module("jax.flatten_util").ravel_pytree(
             initialised.param_info.z
         )
-    return Model(jax_rows(lambda z: -initialised.potential_fn(tree(z)), is_of_row=True), len(flat))
+
+    def named(z: Any) -> Any:
+        with jax.enable_x64(True):
+            values = jax.vmap(lambda row: initialised.postprocess_fn(tree(row)))(z.cpu().numpy())
+        return {name: torch.tensor(np.asarray(values[name])) for name in trace if name in values}
+
+    def about(draws: Mapping[str, Any]) -> dict[str, Any]:
+        groups = _described(trace)
+        with jax.enable_x64(True):
+            each = infer.log_likelihood(model, draws, batch_ndims=2)
+        return {**groups, "log_likelihood": {name: each[name] for name in groups["observed_data"]}}
+
+    density = jax_rows(lambda z: -initialised.potential_fn(tree(z)), is_of_row=True)
+    return Model(density, len(flat), named=named, about=about)
 
 
 def _of_pyro(model: Any) -> Model:
@@ -141,7 +188,20 @@ def _of_pyro(model: Any) -> Model:
             raise UsageError(f"the support of the site {name} depends on other sites: rescale it")
     support = {name: (p.support, tuple(nodes[name]["value"].shape)) for name, p in latent.items()}
 
-    return Model(lambda theta: traced(theta).log_prob_sum(), support=support)
+    shown = [name for name, site in nodes.items() if name in latent or _is_computed(site)]
+
+    def of_row(theta: Any) -> dict[str, Any]:
+        trace = traced(theta).nodes
+        return {name: trace[name]["value"] for name in shown}
+
+    def named(theta: Mapping[str, Any]) -> dict[str, Any]:
+        with contextlib.suppress(RuntimeError):  # of a model that vmap cannot take
+            return torch.vmap(of_row)(theta)
+        rows = [of_row(dict(zip(theta, parts))) for parts in zip(*theta.values())]
+        return {name: torch.stack([row[name] for row in rows]) for name in shown}
+
+    density = lambda theta: traced(theta).log_prob_sum()
+    return Model(density, support=support, named=named, about=lambda draws: _described(nodes))
 
 
 def _of_pymc(model: Any) -> Model:
@@ -150,14 +210,45 @@ def _of_pymc(model: Any) -> Model:
         raise UsageError(f"the model has discrete variables, {names}: marginalise them out")
     if not model.observed_RVs and not model.potentials:
         raise UsageError(f"no variable of the model is observed{_NO_DATA}observed=...")
+    if not model.free_RVs:
+        raise UsageError("the model has no free variables")
     for variable in model.free_RVs:
         if "Flat" in type(variable.owner.op).__name__:
             raise UsageError(f"{variable.name} has an improper prior: there is no evidence")
+        if variable in model.potentials:  # which took its name, and its place
+            raise UsageError(f"the potential {variable.name} is a bare variable: give 1.0 * variable")
+        if model.rvs_to_values[variable].dtype != "float64":
+            raise UsageError("the model is in float32: make it with pytensor.config.floatX = 'float64'")
+    for variable in model.observed_RVs:
+        if "Minibatch" in type(variable.owner.op).__name__:
+            raise UsageError(f"{variable.name} takes a part of its data at a time: give it all")
     function = model.logp_dlogp_function(ravel_inputs=True)
     function.set_extra_values({})
     start = model.initial_point()
     dim = sum(np.size(start[variable.name]) for variable in model.continuous_value_vars)
-    return Model(_locked_rows(function), dim, doubts=_masses_of_pymc(model, start))
+
+    def named(z: Any) -> dict[str, Any]:
+        join = importlib.import_module("pymc.pytensorf").join_nonshared_inputs
+        names = {variable.name for variable in model.unobserved_RVs}
+        shown = [variable for variable in model.unobserved_value_vars if variable.name in names]
+        joined, inputs = join(start, shown, model.continuous_value_vars)
+        compiled = model.compile_fn(joined, inputs=[inputs], point_fn=False, on_unused_input="ignore")
+        rows = zip(*(compiled(row) for row in z.cpu().numpy()))
+        return {one.name: torch.from_numpy(np.stack(each)) for one, each in zip(shown, rows)}
+
+    def about(draws: Mapping[str, Any]) -> dict[str, Any]:
+        backend: Any = importlib.import_module("pymc.backends.arviz")
+        data, groups = inference_data({"posterior": draws}), {}
+        if model.observed_RVs:
+            log_likelihood = importlib.import_module("pymc").compute_log_likelihood
+            each = log_likelihood(data, model=model, extend_inferencedata=False, progressbar=False)
+            groups["log_likelihood"] = {name: each[name].values for name in each.data_vars}
+        coords, dims = backend.coords_and_dims_for_inferencedata(model)
+        observed = backend.find_observations(model)
+        return {"coords": coords, "dims": dims, "observed_data": observed, **groups}
+
+    doubts = _masses_of_pymc(model, start)
+    return Model(_locked_rows(function), dim, doubts=doubts, named=named, about=about)
 
 
 def _masses_of_pymc(model: Any, start: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -223,7 +314,18 @@ def _of_stan(model: Any) -> Model:
         except RuntimeError:  # Stan rejects a point so: its density is zero
             return -math.inf, np.zeros(len(z))
 
-    return Model(_locked_rows(value_and_grad), model.param_unc_num(), notes=[_STAN_NOTE])
+    def named(z: Any) -> dict[str, Any]:
+        names = [name.split(".") for name in model.param_names(include_tp=True)]  # b.2.1, of b[2, 1]
+        rows = np.array([model.param_constrain(row, include_tp=True) for row in z.cpu().numpy()])
+        values = {}
+        for name in dict.fromkeys(first for first, *_ in names):
+            columns = [i for i, (first, *_) in enumerate(names) if first == name]
+            shape = map(int, names[columns[-1]][1:])
+            values[name] = torch.from_numpy(rows[:, columns].reshape(-1, *shape, order="F"))
+        return values
+
+    density = _locked_rows(value_and_grad)
+    return Model(density, model.param_unc_num(), notes=[_STAN_NOTE], named=named)
 
 
 def _locked_rows(value_and_grad: Function) -> Function:

@@ -192,6 +192,8 @@ def check_modes(parts: Iterable[Any]) -> Callable[[], None]:
             kind = type(module).__name__
             if module.training and ("BatchNorm" in kind or "Dropout" in kind):
                 raise UsageError(f"{name or kind} ({kind}) is in training mode: call .eval()")
+            if "BatchNorm" in kind and getattr(module, "running_mean", module) is None:
+                raise UsageError(f"{name or kind} ({kind}) has no statistics: track_running_stats=True")
             if not module.training:
                 in_eval.append((name or kind, module))
 

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from crais import safetensors
 from crais.captured import Function, bare, check_modes, device_of, in_eval_mode, on_device
+from crais.coordinates import freed
 from crais.encoders import adapted as adapted_encoder
 from crais.errors import RowShapeError, UsageError, first_line
 from crais.forces import ShorterProducts
@@ -98,6 +99,10 @@ class CapturedModel:
         )
         # Users forget to move likelihoods and priors.
         own_prior = prior_of(prior, log_prior)
+        if decoder is not None and (free := freed(own_prior, self.latent)):
+            bounded, encoder = decoder, None  # whose normals are of z, not of e
+            own_prior, point = free
+            decoder = lambda e, *y: bounded(point(e), *y)
         self.device = device_of([decoder, encoder, log_joint], [likelihood, own_prior])
         self.prior: Any = on_device(own_prior, self.device)
         # None where they are not given: then no function asks for them.

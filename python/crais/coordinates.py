@@ -8,6 +8,7 @@ does: no number of the user's density is ever another.
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,7 @@ from crais.captured import Function
 from crais.errors import UsageError
 from crais.gradients import known_gradient
 from crais.outputs import plain as unwrapped
-from crais.priors import Prior
+from crais.priors import Prior, StandardNormal
 
 _DRAWS = 1024  # of a prior, for the centre and the width of e
 _QUARTILES = 1.349  # distance of a standard normal's quartiles
@@ -121,6 +122,37 @@ def of_prior(prior: Any, dim: int | None) -> Coordinates:
     return _together(parts, dim, _of_distribution, "the prior")
 
 
+class _Free(Prior):
+    """Of e, for a prior that is not normal there."""
+
+    def __init__(self, space: Coordinates) -> None:
+        super().__init__()
+        self._space = space
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        return self._space.log_density(z)
+
+    def draw(self, rows: int, latent: int) -> Tensor:
+        return self._space.draw(rows).float()
+
+
+def freed(prior: Prior, latent: int) -> tuple[Prior, Function] | None:
+    """The prior of e and z [B, D] of e, for one of PyTorch's whose support has an end; else None."""
+    distribution: Any = getattr(prior, "distribution", None)
+    support: Any = None
+    if isinstance(distribution, D.Distribution):
+        with contextlib.suppress(NotImplementedError):
+            support = _support_of(unwrapped(distribution))
+    while hasattr(support, "base_constraint"):
+        support = support.base_constraint
+    if support in (None, constraints.real):
+        return None
+    space = of_prior(distribution, latent)
+    free = StandardNormal() if space.drawn is None else _Free(space)
+    free.name = prior.name
+    return free, lambda e: space.point(e).flatten(1)
+
+
 def of_support(support: Any, dim: int | None) -> Coordinates:
     """Coordinates without bounds for a constraint, one for each coordinate, or a dict by name.
 
@@ -170,7 +202,9 @@ def _joined(each: Sequence[Coordinates], join: Callable[[list[Tensor]], Any]) ->
         sum(sizes),
         lambda e: join([one.point(part) for one, part in zip(each, e.split(sizes, 1))]),
         log_density,
-        lambda count: torch.cat([one.draw(count) for one in each], 1),
+        None
+        if all(one.drawn is None for one in each)
+        else lambda count: torch.cat([one.draw(count) for one in each], 1),
     )
 
 

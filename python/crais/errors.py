@@ -5,12 +5,20 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 
-class UsageError(ValueError):
+class _Brief(Exception):
+    """Of a word of more than 200 characters, such as a value that it quotes, it shows the first 200."""
+
+    def __str__(self) -> str:
+        return re.sub(r"(\S{200})\S+", r"\1...", super().__str__())
+
+
+class UsageError(_Brief, ValueError):
     """An argument is wrong: an option, a name, a shape, or a model that cannot be evaluated."""
 
 
@@ -22,15 +30,15 @@ class PlanError(UsageError):
     """No annealing plan reaches the target from the base, or none within the budget."""
 
 
-class DataError(ValueError):
+class DataError(_Brief, ValueError):
     """Data are wrong: a damaged file, numbers outside the support, a density that is not finite."""
 
 
-class NoInputError(FileNotFoundError):
+class NoInputError(_Brief, FileNotFoundError):
     """A file or repository is missing or cannot be read."""
 
 
-class DeviceError(RuntimeError):
+class DeviceError(_Brief, RuntimeError):
     """This machine has no such device."""
 
 

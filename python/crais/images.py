@@ -31,6 +31,7 @@ def read(
     that holds one under `key`. layout="NHWC": channels come last. `limit` images at most are read.
     """
     labels = None
+    images = np.asarray(images) if isinstance(images, memoryview) else images
     if isinstance(images, (list, tuple)):
         _check_list(images)
     is_plain = isinstance(images, (str, bytes, Mapping)) or hasattr(images, "__array__")

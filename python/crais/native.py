@@ -53,6 +53,9 @@ def by_flag(options: Mapping[str, Any]) -> dict[str, list[Any]]:
         if name in TERMINAL:
             raise errors.UsageError(f"{name} is an option of the programs at a terminal alone")
         values = value if isinstance(value, (list, tuple)) else [value]
+        for one in values:
+            if isinstance(one, int) and one >= 2**63:
+                raise errors.UsageError(f"{name}: {one} is above 2^63 - 1")
         if given := [one for one in values if one is not None and one is not False]:
             flags[name.replace("_", "-")] = given
     return flags
@@ -173,6 +176,8 @@ def awaited() -> Iterator[None]:
     A thread that is in the extension then would wait for Python for ever, and one in PyTorch would
     abort the process.
     """
+    if torch.get_default_device().type == "meta":
+        raise errors.UsageError("PyTorch's default device is meta, which has no numbers: choose another")
     thread = threading.current_thread()
     _busy[thread] = _busy.get(thread, 0) + 1
     try:

@@ -6,14 +6,10 @@ import importlib
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from crais.captured import Function
-
-Array = NDArray[Any]
 
 
 class Particles:
@@ -28,21 +24,13 @@ class Particles:
         self.z, self.log_weights = z, log_weights
         self._point = point
 
-    def by_name(self, z: Tensor) -> dict[str, Array]:
-        """theta of z [R, N, dim] by name, [R, N, ...]; a theta without names is "theta"."""
+    def theta(self, z: Tensor | None = None) -> Any:
+        """theta [N, ...] of z [N, dim], or of all particles; a dict where theta has names."""
         with torch.no_grad():
-            theta = self._point(z.flatten(0, 1))
-        named = theta if isinstance(theta, Mapping) else {"theta": theta}
-        return {
-            str(name): value.detach().cpu().numpy().reshape(*z.shape[:2], *value.shape[1:])
-            for name, value in named.items()
-        }
-
-    @property
-    def flat(self) -> Array | dict[str, Array]:
-        """All replicates together, [R * K, ...]; an array where there are no names."""
-        named = {name: np.concatenate(list(one)) for name, one in self.by_name(self.z).items()}
-        return named["theta"] if list(named) == ["theta"] else named
+            theta = self._point(self.z.flatten(0, 1) if z is None else z)
+        if isinstance(theta, Mapping):
+            return {str(name): one.numpy(force=True) for name, one in theta.items()}
+        return theta.numpy(force=True)
 
     def draws(self, count: int, seed: int) -> Tensor:
         """z [R, count, dim] of equal weights: systematic resampling, in random order."""
@@ -54,12 +42,24 @@ class Particles:
         index = index.gather(1, order.argsort(1)).unsqueeze(2)
         return self.z.gather(1, index.expand(-1, -1, self.z.shape[2]))
 
-    def to_arviz(self, count: int | None, seed: int) -> Any:
-        """Draws as ArviZ has them: a chain for each replicate. Needs arviz."""
-        try:
-            arviz = importlib.import_module("arviz")
-        except ImportError:
-            raise ImportError("to_arviz needs arviz: pip install arviz") from None
-        draws = self.by_name(self.draws(count or self.z.shape[1], seed))
-        is_old = int(arviz.__version__.split(".")[0]) < 1
-        return arviz.from_dict(posterior=draws) if is_old else arviz.from_dict({"posterior": draws})
+    def to_arviz(self, count: int | None, seed: int, about: Function) -> Any:
+        """Draws as ArviZ has them: a chain for each replicate. Needs arviz.
+
+        about   draws by name [R, count, ...] -> other groups of `inference_data`, dims and coords
+        """
+        z = self.draws(count or self.z.shape[1], seed)
+        theta = self.theta(z.flatten(0, 1))
+        named = theta if isinstance(theta, dict) else {"theta": theta}
+        draws = {name: one.reshape(*z.shape[:2], *one.shape[1:]) for name, one in named.items()}
+        return inference_data({"posterior": draws, **about(draws)})
+
+
+def inference_data(groups: dict[str, Any]) -> Any:
+    """ArviZ's, of any version, with `coords` and `dims` among its groups."""
+    try:
+        arviz = importlib.import_module("arviz")
+    except ImportError:
+        raise ImportError("to_arviz needs arviz: pip install arviz") from None
+    about = {key: groups.pop(key) for key in ("coords", "dims") if key in groups}
+    is_old = int(arviz.__version__.split(".")[0]) < 1
+    return arviz.from_dict(**groups, **about) if is_old else arviz.from_dict(groups, **about)

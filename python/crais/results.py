@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import importlib
 import io
@@ -202,6 +203,7 @@ class Evidence(Estimates):
     def __init__(self, report: Any, density: Density | None = None) -> None:
         super().__init__(report)
         self._point: Function = (lambda z: z) if density is None else density.point
+        self._about: Function = (lambda draws: {}) if density is None else density.about
         self.notes: list[str] = self.summary.get("notes", [])
         self.log_normalizer = self._each
         logs = torch.from_numpy(self._tables[self.method]["log_normalizer"])
@@ -213,14 +215,16 @@ class Evidence(Estimates):
         ]
         self.barrier: float | None = self.summary.get("barrier")
 
-    @property
+    @functools.cached_property
     def samples(self) -> Array | dict[str, Array]:
         """The particles of all replicates [N, ...], in the density's coordinates.
 
-        Priors or supports by name give a dict of arrays. The particles' weights are `log_weights`.
+        Models, and priors or supports by name, give a dict of arrays: of a model all its values
+        within their bounds, those that it computes too. The particles' weights are `log_weights`.
         Raises UsageError where no particles were kept.
         """
-        return self._particles().flat
+        samples: Array | dict[str, Array] = self._particles().theta()
+        return samples
 
     @property
     def log_weights(self) -> Array:
@@ -233,9 +237,15 @@ class Evidence(Estimates):
 
         draws   draws of each replicate; as many as it has particles if left out
 
-        Draws are resampled by weight, so some repeat: `ess` says how many count.
+        Draws are resampled by weight, so some repeat: `ess` says how many count. Of a model there are
+        its dims, observed data and log likelihoods too, where it says them. `attrs` have log Z.
         """
-        return self._particles().to_arviz(draws, int(self.summary["settings"]["seed"]))
+        seed = int(self.summary["settings"]["seed"])
+        data = self._particles().to_arviz(draws, seed, self._about)
+        words = [self.flag_words(i) for i in range(len(self))]
+        data.attrs.update(log_z=self.log_z, mc_se=self.mc_se, flags=words)
+        data.attrs.update(flagged=int(self.flagged), reasons="; ".join(self.reasons))
+        return data
 
     def _particles(self) -> Particles:
         kept = self._report.particles

@@ -2,6 +2,7 @@
 
 import functools
 import math
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -48,6 +49,19 @@ def close(found, truth=EVIDENCE):
     assert found.mc_se < 0.1
 
 
+def check_posterior(found):
+    """Each value is within its bounds, that of a chain's own numbers; their posteriors are known."""
+    z, weights = found._particles().z.flatten(0, 1).numpy().T, np.exp(found.log_weights - found.log_z)
+    own = {"mu": z[0], "p": 1 / (1 + np.exp(-z[1])), "rate": np.exp(z[2])}
+    truth = {"mu": Y.sum() / 3.25, "p": 9 / 17, "rate": 4.0}
+    assert found.samples.keys() == own.keys()
+    for name, values in found.samples.items():
+        np.testing.assert_allclose(values, own[name], rtol=1e-9)
+        mean = np.average(values, weights=weights)
+        error = math.sqrt((weights**2 @ (values - mean) ** 2)) / weights.sum()
+        assert abs(mean - truth[name]) < 5 * error < 1.5, name
+
+
 @pytest.fixture
 def numpyro():
     return pytest.importorskip("numpyro")
@@ -83,7 +97,9 @@ def of_numpyro(y, heads, count):
 
 def test_numpyro(numpyro):
     model = functools.partial(of_numpyro, Y, HEADS, 4)
-    close(crais.log_normalizer(model, **OPTIONS))
+    found = crais.log_normalizer(model, **OPTIONS)
+    close(found)
+    check_posterior(found)
     data = {"y": Y, "heads": HEADS, "count": 4}
     given = numpyro.handlers.condition(functools.partial(of_numpyro, None, None, None), data)
     z = torch.tensor([[0.5, -1.0, 0.3]], dtype=torch.float64)
@@ -143,6 +159,7 @@ def test_pyro(pyro):
     data = [torch.as_tensor(value) for value in (Y, float(HEADS), 4.0)]
     found = crais.log_normalizer(functools.partial(of_pyro, *data), **OPTIONS)
     close(found)
+    check_posterior(found)
     assert "torch.vmap" in found.notes[0]
 
 
@@ -164,6 +181,12 @@ def test_pyro_models_that_are_refused(pyro):
     def dynamic():
         return dist.Uniform(0.0, pyro.sample("b", dist.Uniform(0.0, 1.0)))
 
+    def computed(obs):
+        pyro.sample("a", normal, obs=obs)
+        pyro.deterministic("b", torch.tensor(1.0))
+
+    refused(functools.partial(computed, None), "no site of the model is observed")
+    refused(functools.partial(computed, torch.tensor(1.0)), "the model has no latent sites")
     refused(of_pyro, "of a model, its data")
     refused(unobserved, "no site of the model is observed")
     refused(of_site(lambda: dist.Poisson(3.0)), "the site a is discrete")
@@ -181,7 +204,9 @@ def test_pymc(pymc):
         pymc.Normal("y", pymc.Normal("mu", 0, 2), 1, observed=Y)
         pymc.Binomial("heads", TRIALS, pymc.Beta("p", 2, 5), observed=HEADS)
         pymc.Poisson("count", pymc.Gamma("rate", 2, 0.5), observed=4)
-    close(crais.log_normalizer(model, **OPTIONS))
+    found = crais.log_normalizer(model, **OPTIONS)
+    close(found)
+    check_posterior(found)
 
 
 @pytest.mark.parametrize(
@@ -219,10 +244,80 @@ def test_pymc_models_that_are_refused(pymc):
         with pymc.Model() as model:
             pymc.Normal("y", make(), 1, observed=None if "observed" in words else Y)
         refused(model, words)
+    with pymc.Model() as bare:
+        pymc.Potential("p", pymc.Normal("a", 0, 1))
+    refused(bare, "the potential p is a bare variable: give 1.0 [*] variable")
+    with pymc.Model() as fixed:
+        pymc.Normal("y", 0, 1, observed=Y)
+    refused(fixed, "the model has no free variables")
+    with pymc.Model() as part:
+        y = pymc.Minibatch(Y, batch_size=2)
+        pymc.Normal("y", pymc.Normal("a", 0, 1), 1, observed=y, total_size=3)
+    refused(part, "y takes a part of its data at a time: give it all")
+    with sys.modules["pytensor"].config.change_flags(floatX="float32"), pymc.Model() as single:
+        pymc.Normal("y", pymc.Normal("a", 0, 1), 1, observed=Y)
+    refused(single, "in float32: make it with pytensor.config.floatX = 'float64'")
+
+
+@pytest.mark.parametrize("package", ["numpyro", "pyro"])
+def test_plates_of_a_part_of_the_data_are_refused(package, request):
+    one = request.getfixturevalue(package)
+
+    def model():
+        a = one.sample("a", one.distributions.Normal(0.0, 1.0))
+        with one.plate("part", 3, subsample_size=2) as index:
+            one.sample("y", one.distributions.Normal(a, 1.0), obs=1.0 * index)
+
+    refused(model, "the plate part takes a part of its data at a time: give it all")
+
+
+def plated(package, y):
+    """s ~ LogNormal(0, 1); a, b = s a and y ~ N(b, 1) of each place, of NumPyro or Pyro."""
+    dist, event = package.distributions, {"event_dim": 0} if package.__name__ == "pyro" else {}
+
+    def model():
+        s = package.sample("s", dist.LogNormal(0.0, 1.0))
+        with package.plate("place", 3):
+            b = package.deterministic("b", s * package.sample("a", dist.Normal(0.0, 1.0)), **event)
+            package.sample("y", dist.Normal(b, 1.0), obs=y)
+
+    return model
+
+
+@pytest.mark.parametrize("package", ["numpyro", "pyro", "pymc"])
+def test_arviz_has_what_a_model_says(package, request):
+    pytest.importorskip("arviz")
+    one = request.getfixturevalue(package)
+    if package == "pymc":
+        with one.Model(coords={"place": ["A", "B", "C"]}) as model:
+            s, a = one.LogNormal("s", 0, 1), one.Normal("a", 0, 1, dims="place")
+            one.Normal("y", one.Deterministic("b", s * a, dims="place"), 1, observed=Y, dims="place")
+    else:
+        model = plated(one, torch.as_tensor(Y) if package == "pyro" else Y)
+    found = crais.log_normalizer(model, **OPTIONS)
+    data = found.to_arviz(draws=5)
+    assert set(data.posterior.data_vars) == {"s", "a", "b"}
+    assert data.posterior["s"].dims == ("chain", "draw")
+    assert data.posterior["b"].dims == ("chain", "draw", "place")
+    assert data.posterior["place"].values.tolist() == (list("ABC") if package == "pymc" else [0, 1, 2])
+    b = (data.posterior["s"] * data.posterior["a"]).values
+    np.testing.assert_allclose(data.posterior["b"].values, b, rtol=1e-6)
+    assert data.observed_data["y"].values.tolist() == pytest.approx(Y.tolist())
+    assert data.attrs["log_z"] == found.log_z and data.attrs["mc_se"] == found.mc_se
+    assert data.attrs["flagged"] == found.flagged and len(data.attrs["flags"]) == 4
+    if package != "pyro":
+        log_likelihood = -0.5 * (Y - b) ** 2 - 0.5 * math.log(2 * math.pi)
+        np.testing.assert_allclose(data.log_likelihood["y"].values, log_likelihood, rtol=1e-5)
 
 
 class StanModel:
-    """BridgeStan's interface: mu ~ normal(0, 2), y ~ normal(mu, 1)."""
+    """BridgeStan's interface: mu ~ normal(0, 2), y ~ normal(mu, 1); of mu a matrix is computed."""
+
+    def param_names(self, include_tp=False):
+        return ["mu"] + include_tp * ["m.1.1", "m.2.1", "m.1.2", "m.2.2", "m.1.3", "m.2.3"]
+
+    def param_constrain(self, theta_unc, include_tp=False):
+        return np.concatenate([theta_unc, theta_unc + np.arange(6)]) if include_tp else theta_unc
 
     def param_unc_num(self):
         return 1
@@ -241,6 +336,8 @@ def test_bridgestan():
     found = crais.log_normalizer(StanModel(), **OPTIONS)
     close(found, EVIDENCE_NORMAL)
     assert "half-normal lacks log 2" in found.notes[0] and "half-normal" in repr(found)
+    matrix = found.samples["m"] - found.samples["mu"][:, None, None]
+    np.testing.assert_allclose(matrix, [[[0, 2, 4], [1, 3, 5]]] * len(matrix), atol=1e-12)
 
 
 # Functions of JAX.

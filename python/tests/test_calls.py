@@ -167,6 +167,25 @@ def test_options_that_are_refused(evaluate, curved, images, options, error, word
     assert "\n" not in str(raised.value)
 
 
+def test_memory_is_read_as_an_array(evaluate, curved, images):
+    one, other = (evaluate(curved, x) for x in (images, memoryview(images.numpy())))
+    assert np.array_equal(one.log_likelihood, other.log_likelihood)
+
+
+def test_long_values_are_cut_and_large_seeds_and_no_device_are_said(compiled):
+    def density(z):
+        return -z.square().sum(1)
+
+    for options in ({"base": "a" * 5000}, {"dim": "a" * 5000}, {"a" * 5000: 1}):
+        with pytest.raises(crais.UsageError, match="a{190}") as raised:
+            crais.log_normalizer(density, **{"dim": 1, **options})
+        assert len(str(raised.value)) < 500
+    with pytest.raises(crais.UsageError, match=r"seed: 9223372036854775808 is above 2\^63 - 1"):
+        crais.log_normalizer(density, dim=1, seed=2**63)
+    with torch.device("meta"), pytest.raises(crais.UsageError, match="default device is meta"):
+        crais.log_normalizer(density, dim=1)
+
+
 @pytest.mark.parametrize(
     ("images", "error", "words"),
     [
@@ -332,6 +351,7 @@ def test_models_are_of_float32(evaluate, images):
             r"a row of x has shape \[6, 6\]",
         ),
         (nn.Linear(4, 36).double(), "parameters are torch.float64; .*: call .float()"),
+        (nn.BatchNorm1d(4, track_running_stats=False).eval(), "has no statistics: track_running_stats"),
         (nn.Linear(4, 36).half(), "parameters are torch.float16; .*: call .float()"),
     ],
 )

@@ -406,6 +406,22 @@ def test_values_that_are_no_numbers_at_the_prior_s_draws_are_counted(bad):
     assert 20 < int(count) < 70 and float(first) > 1
 
 
+@pytest.mark.parametrize(("centre", "raises"), [(1.0, False), (1.0, True), (-1.5, False)])
+def test_values_that_are_no_numbers_at_few_draws_are_zero(centre, raises):
+    """A likelihood N(centre, 0.3^2) is NaN below -2: less than 1e-20 of the evidence, or 1.5%."""
+
+    def log_likelihood(theta):
+        if raises and (theta < -2).any():
+            raise ValueError("no solution")
+        return torch.where(theta < -2, math.nan, D.Normal(centre, 0.3).log_prob(theta)).sum(1)
+
+    z = crais.log_normalizer(log_likelihood, prior=UNIT, progress=False)
+    lost = 0.0 if centre > 0 else -0.0151
+    assert abs(z.log_z - D.Normal(0.0, math.hypot(1, 0.3)).log_prob(torch.tensor(centre)) - lost) < 5 * z.mc_se
+    assert any(re.match(r"the log likelihood is NaN at \d of 256 draws", note) for note in z.notes)
+    assert z.flagged == (centre < 0) == any("steps from the posterior" in each for each in z.reasons)
+
+
 def test_a_transform_that_leaves_the_cube():
     with pytest.raises(crais.DataError, match=r"theta is not finite.* at \d+ of 256 draws"):
         crais.log_normalizer(

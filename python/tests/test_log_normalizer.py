@@ -169,6 +169,8 @@ def test_samples_of_names_are_in_the_users_coordinates():
     assert mean["shift"] == pytest.approx(2.5, abs=4 * math.sqrt(0.5) * error)
     assert mean["scale"] == pytest.approx(np.exp(0.125), abs=4 * 0.6 * error)
     assert z.samples["scale"].min() > 0
+    one = normalizer(lambda theta: 0 * theta["theta"], prior={"theta": prior["shift"]}, chains=4, steps=4)
+    assert list(one.samples) == ["theta"]
 
 
 def test_draws_of_equal_weight():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from torch import distributions as D
 from torch.fx.experimental.proxy_tensor import make_fx
 
+import crais
 from crais import priors as P
 
 LATENT = 4
@@ -305,6 +307,24 @@ def test_a_distribution_of_another_shape_is_refused() -> None:
     prior = P.of_distribution(D.Laplace(torch.zeros(3, 4), 1.0))
     with pytest.raises(ValueError, match=r"of z \[3, 4\], and z has 4 numbers"):
         prior.log_prob(torch.zeros(3, 4))
+
+
+@pytest.mark.parametrize(
+    ("prior", "low", "latent"), [(D.Uniform(-1.0, 1.0), -1.0, 2), (D.Beta(2.0, 1.5), 0.0, LATENT)]
+)
+def test_a_prior_with_an_end(compiled: Path, prior: D.Distribution, low: float, latent: int) -> None:
+    """Each latent makes one pixel, so that log p(x) is a sum of integrals over [low, 1]."""
+    torch.manual_seed(1)
+    bent = lambda z: torch.tanh(2 * z)
+    x = bent(prior.sample(torch.Size([6, latent]))) + 0.2 * torch.randn(6, latent)
+    z = torch.linspace(low, 1, 4001, dtype=torch.float64)[1:-1]
+    each = D.Normal(bent(z), 0.2).log_prob(x.double().unsqueeze(2)) + prior.log_prob(z)
+    truth = (each.logsumexp(2) + math.log((1 - low) / 4000)).sum(1).numpy()
+    arguments = {"prior": prior, "likelihood": crais.Gaussian(0.2), "latent": latent, "progress": False}
+    r = crais.evaluate(decoder=bent, images=x, **arguments)
+    assert r.summary["model"]["prior"] == type(prior).__name__ and not r.flagged
+    assert (abs(r.log_likelihood - truth) < 5 * r.std_error + 0.005).all()
+    assert latent > 2 or abs(r.control.gap) < 5 * r.control.se
 
 
 # What other packages have.
