@@ -206,7 +206,7 @@ Peaks peaks_of_sweep(const Target& target, int64_t most, at::Generator& rng, Cos
   constexpr int64_t kAtOnce = 256;
   const double nothing = -std::numeric_limits<double>::infinity();
   const int64_t problems = target.num_problems(), dim = target.dim(), count = sweep_size(dim);
-  const at::Tensor u = even_points(count, dim, rng).to(target.options());
+  const at::Tensor u = even_points(count, dim, rng).to(target.prior_base().loc().options());
   const at::Tensor near = std::get<1>(at::cdist(u, u).topk(1 + 4 * dim, 1, /*largest=*/false));
   const at::Tensor z = target.prior_base().to_z(u.expand({problems, count, dim}));
   std::vector<at::Tensor> parts;
