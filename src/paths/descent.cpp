@@ -50,8 +50,8 @@ at::Tensor limited(const at::Tensor& kappa, const at::Tensor& h, const at::Tenso
   return at::minimum(at::maximum(w, least), most);
 }
 
-/// Solves y + step (g(y) - mean) = v for y [C,M]: Newton's method, with bisection of a bracket where
-/// bisection is faster.
+/// Solves y + step (g(y) - mean) = v for y [C,M] by Newton's method, or by bisection of a bracket
+/// where that is faster.
 at::Tensor solve(const Divergence& divergence, const at::Tensor& v, const at::Tensor& mean,
                  const at::Tensor& step) {
   constexpr int kMostIterations = 200;
