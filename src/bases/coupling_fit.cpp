@@ -35,7 +35,7 @@ struct Dependence {
 
 /// `x` [N,D] are draws of mean 0 and variance 1. Where curvatures are known, scales depend on the
 /// drivers that they show alone. What depends on drivers is none.
-Dependence dependence(const at::Tensor& x, const Necks& necks) {
+Dependence dependence(const at::Tensor& x, const Funnels& funnels) {
   const auto draws = static_cast<double>(x.size(0)), dim = static_cast<double>(x.size(1));
   const double shrinkage = (dim + 2) / (draws + dim + 2);
   const at::Tensor eye = at::eye(x.size(1), x.options());
@@ -44,9 +44,9 @@ Dependence dependence(const at::Tensor& x, const Necks& necks) {
   // What the other coordinates do not explain of each.
   const at::Tensor residual = at::matmul(x, precision) / diagonal;
   const at::Tensor of_scales = squared_t_of_correlations((residual.abs() + 1e-6).log(), x) *
-                               (necks.drivers | ~necks.is_concave.unsqueeze(1));
+                               (funnels.drivers | ~funnels.is_concave.unsqueeze(1));
   const at::Tensor of_bends = squared_t_of_correlations(residual, x.square());
-  return {(at::maximum(of_scales, of_bends) - kSeen).clamp_min(0) * (1 - eye) * ~necks.dependent,
+  return {(at::maximum(of_scales, of_bends) - kSeen).clamp_min(0) * (1 - eye) * ~funnels.dependent,
           (precision.square() / at::outer(diagonal, diagonal)).sum(1)};
 }
 
@@ -163,7 +163,7 @@ class Regression {
 class Weights {
  public:
   /// `x` [N,A] are draws of the others in their units, `driving` [S] the columns of drivers, and
-  /// `knees` [2,B,1+A] weights of 1 and x, 0 where no knee is known (Necks::knees).
+  /// `knees` [2,B,1+A] weights of 1 and x, 0 where no knee is known (Funnels::knees).
   Weights(const at::Tensor& x, const at::Tensor& driving, const at::Tensor& knees)
       : driving_(driving),
         num_others_(x.size(1)),
@@ -235,13 +235,13 @@ class Weights {
 
 }  // namespace
 
-std::shared_ptr<const Coupling> fit_coupling(const at::Tensor& z, const Necks& necks) {
+std::shared_ptr<const Coupling> fit_coupling(const at::Tensor& z, const Funnels& funnels) {
   const at::Tensor loc = z.mean(0), scale = z.std(0);
   if (!(scale > 0).all().item<bool>() || !z.isfinite().all().item<bool>()) return {};
-  const auto [effect, degree] = dependence((z - loc) / scale, necks);
-  const at::Tensor drives = drivers(effect, necks.drivers);
+  const auto [effect, degree] = dependence((z - loc) / scale, funnels);
+  const at::Tensor drives = drivers(effect, funnels.drivers);
   const at::Tensor depends =
-      (necks.dependent | (at::mv(effect, drives.to(at::kDouble)) > 0)) & ~drives;
+      (funnels.dependent | (at::mv(effect, drives.to(at::kDouble)) > 0)) & ~drives;
   const at::Tensor others = (~depends).nonzero().squeeze(1);
   at::Tensor dependent = depends.nonzero().squeeze(1);
   if (dependent.size(0) == 0) return {};
@@ -252,7 +252,7 @@ std::shared_ptr<const Coupling> fit_coupling(const at::Tensor& z, const Necks& n
   // Only drivers are centred: 0 is a natural mean of effects.
   const at::Tensor centre = (loc * drives).index_select(0, others),
                    unit = scale.index_select(0, others);
-  const at::Tensor known = necks.knees.index_select(1, dependent);
+  const at::Tensor known = funnels.knees.index_select(1, dependent);
   const at::Tensor by_others = known.slice(2, 1).index_select(2, others);
   const at::Tensor knees = at::cat(
       {known.slice(2, 0, 1) + at::matmul(by_others, centre).unsqueeze(2), by_others * unit}, 2);

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "bases/necks.h"
+#include "bases/funnels.h"
 #include "core/coupling.h"
 
 namespace crais {
@@ -14,7 +14,7 @@ namespace crais {
 /// drivers, are chosen: those on which most of the scales and bends of the rest depend. Null if
 /// there are none. Means and log-scales are those of a regression with unequal variances.
 ///                                                                  [Harvey 1976; Aitkin 1987]
-/// What `necks` knows comes first: draws can be misleading.
-std::shared_ptr<const Coupling> fit_coupling(const at::Tensor& z, const Necks& necks);
+/// What `funnels` knows comes first: draws can be misleading.
+std::shared_ptr<const Coupling> fit_coupling(const at::Tensor& z, const Funnels& funnels);
 
 }  // namespace crais

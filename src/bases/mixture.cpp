@@ -5,7 +5,7 @@
 // estimate is a lower bound on average, so the highest is the best. Particles settle under the
 // target, new normals are fitted to them, and a trial says whether these are better. Draws that a
 // fit has not seen choose the number of its normals, and a bijection that straightens a funnel's
-// neck, a banana, or coordinates with modes of their own. Curvatures show necks without draws.
+// neck, a banana, or coordinates with modes of their own. Curvatures show funnels without draws.
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 
 #include "bases/base.h"
 #include "bases/coupling_fit.h"
-#include "bases/necks.h"
+#include "bases/funnels.h"
 #include "bases/normal_mixture.h"
 #include "bases/spline_fit.h"
 #include "core/log_math.h"
@@ -52,13 +52,15 @@ enum class Kind { kNone, kCoupling, kSpline, kBoth };
 /// Bijections fitted to draws. A coupling, which takes the longest, is fitted once.
 class BijectionFits {
  public:
-  BijectionFits(const at::Tensor& draws, const Necks& necks)
-      : draws_(draws), with_necks_(at::cat({draws, necks.draws.select(1, 0)})), necks_(necks) {}
+  BijectionFits(const at::Tensor& draws, const Funnels& funnels)
+      : draws_(draws),
+        with_funnels_(at::cat({draws, funnels.draws.select(1, 0)})),
+        funnels_(funnels) {}
 
-  const Necks& necks() const { return necks_; }
+  const Funnels& funnels() const { return funnels_; }
   /// The draws to which those of this kind are fitted.
   const at::Tensor& draws_for(Kind kind) const {
-    return kind == Kind::kCoupling || kind == Kind::kBoth ? with_necks_ : draws_;
+    return kind == Kind::kCoupling || kind == Kind::kBoth ? with_funnels_ : draws_;
   }
 
   /// Null if the draws do not ask for this kind. What seems heavy tails of a coordinate is often a
@@ -67,20 +69,21 @@ class BijectionFits {
   MaybeBijection of(Kind kind) {
     if (kind == Kind::kNone) return {};
     if (kind == Kind::kSpline) return fit_spline(draws_);
-    if (!coupling_) coupling_ = fit_coupling(at::cat({draws_, necks_.draws.flatten(0, 1)}), necks_);
+    if (!coupling_)
+      coupling_ = fit_coupling(at::cat({draws_, funnels_.draws.flatten(0, 1)}), funnels_);
     const auto& coupling = *coupling_;
     if (!coupling) return {};
     SplineOptions options;
     options.is_heavy = coupling->drives();
     if (kind == Kind::kCoupling) options.most_normals = 1;
-    const auto after = fit_spline(coupling->to_u(with_necks_), options);
+    const auto after = fit_spline(coupling->to_u(with_funnels_), options);
     if (!after) return coupling;
     return std::make_shared<Composition>(coupling, after);
   }
 
  private:
-  at::Tensor draws_, with_necks_;
-  Necks necks_;
+  at::Tensor draws_, with_funnels_;
+  Funnels funnels_;
   std::optional<std::shared_ptr<const Coupling>> coupling_;
 };
 
@@ -310,7 +313,7 @@ class Mixture : public BaseRule {
   /// A fit of some normals to draws z [S,K,D] of K particles, or a refit of those present: the one
   /// whose mean log density is highest at draws that it has not seen. The divergence from the
   /// target to the normals has the same order. More normals must be worth it, because they share
-  /// the chains, and so must a bijection. Cost: that of find_necks.
+  /// the chains, and so must a bijection. Cost: that of find_funnels.
   Normals best_fit(const at::Tensor& draws, const Trial& present, Search& search) const {
     const Parts& parts = *present.parts;
     at::Generator host = on_host(search);
@@ -320,7 +323,7 @@ class Mixture : public BaseRule {
                      test = draws.slice(1, half).flatten(0, 1), all = draws.flatten(0, 1);
     const int64_t num_parts = parts.partition.num_parts();
     BijectionFits bijections = bijections_of(search, train, test, parts, host);
-    BijectionFits whole(all, bijections.necks());
+    BijectionFits whole(all, bijections.funnels());
     double highest = -std::numeric_limits<double>::infinity();
     int64_t best = 1;
     Kind best_kind = Kind::kNone;
@@ -345,15 +348,15 @@ class Mixture : public BaseRule {
                    search.one);
   }
 
-  /// Bijections that know the necks of the density, unless their coupling describes draws `test`
+  /// Bijections that know the funnels of the density, unless their coupling describes draws `test`
   /// worse than one that is fitted to draws `train` alone.
   static BijectionFits bijections_of(Search& search, const at::Tensor& train,
                                      const at::Tensor& test, const Parts& parts,
                                      at::Generator& host) {
-    BijectionFits blind(train, no_necks(train));
+    BijectionFits blind(train, no_funnels(train));
     if (!search.one.is_replicated()) return blind;
-    BijectionFits knowing(train, find_necks(search.one, train, host, search.cost));
-    if (!knowing.necks().drivers.any().item<bool>()) return blind;
+    BijectionFits knowing(train, find_funnels(search.one, train, host, search.cost));
+    if (!knowing.funnels().drivers.any().item<bool>()) return blind;
     const auto height = [&](BijectionFits& fits) {
       const MaybeBijection coupling = fits.of(Kind::kCoupling);
       return mean_log_density(fit(fits.draws_for(Kind::kCoupling), coupling, 1, parts, host), test);

@@ -19,7 +19,7 @@ namespace crais {
 /// quadratic near loc and linear far away, and a step of each coordinate across its own knee. L is
 /// strictly lower-triangular.
 ///
-/// If log tau is in a, then s can undo the neck of a hierarchical model, whose effects have the
+/// If log tau is in a, then s can undo the funnel of a hierarchical model, whose effects have the
 /// scale tau: where data say more of an effect than tau does, s bends, and the mean steps from that
 /// of the prior to that of the data. Immutable.                        [Dinh et al. 2017, eq. 7]
 class Coupling : public Bijection {

@@ -20,7 +20,7 @@ at::Tensor normal_draws(int64_t dim, uint64_t seed) {
 
 /// A coupling by draws alone.
 std::shared_ptr<const Coupling> coupling_by_draws(const at::Tensor& z) {
-  return fit_coupling(z, no_necks(z));
+  return fit_coupling(z, no_funnels(z));
 }
 
 /// How much higher the mean log density of fresh draws is with the coupling than with one normal.

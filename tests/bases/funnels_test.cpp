@@ -1,5 +1,5 @@
-// Necks of densities whose shape is known, from draws that do not reach into them.
-#include "bases/necks.h"
+// Funnels of densities whose shape is known, from draws that do not reach into them.
+#include "bases/funnels.h"
 
 #include <gtest/gtest.h>
 
@@ -51,21 +51,21 @@ double height(const Coupling& coupling, const at::Tensor& train, const at::Tenso
       .item<double>();
 }
 
-Necks found(const Target& target, const at::Tensor& draws, Cost& cost) {
+Funnels found(const Target& target, const at::Tensor& draws, Cost& cost) {
   at::Generator rng = make_generator(7);
-  return find_necks(target, draws, rng, cost);
+  return find_funnels(target, draws, rng, cost);
 }
 
-TEST(Necks, AreFoundByDrawsOfTheMouth) {
+TEST(Funnels, AreFoundByDrawsOfTheMouth) {
   Cost cost;
-  const Necks necks = found(effects_target(), effects(-0.5, 1, 1), cost);
-  EXPECT_TRUE(at::equal(necks.drivers.nonzero().flatten(), at::tensor({1}, at::kLong)));
-  EXPECT_TRUE(at::equal(necks.dependent, ~necks.drivers));  // mu, given the effects, as well
-  EXPECT_TRUE(necks.is_concave.all().item<bool>());
+  const Funnels funnels = found(effects_target(), effects(-0.5, 1, 1), cost);
+  EXPECT_TRUE(at::equal(funnels.drivers.nonzero().flatten(), at::tensor({1}, at::kLong)));
+  EXPECT_TRUE(at::equal(funnels.dependent, ~funnels.drivers));  // mu, given the effects, as well
+  EXPECT_TRUE(funnels.is_concave.all().item<bool>());
 }
 
 /// The draws have the right conditional scale, and reach as far as 8 nats: 4 standard deviations.
-TEST(Necks, AreDrawnFromTheConditionalDensity) {
+TEST(Funnels, AreDrawnFromTheConditionalDensity) {
   Cost cost;
   const at::Tensor z = found(effects_target(), effects(-0.5, 1, 1), cost).draws.flatten(0, 1);
   const at::Tensor log_tau = z.slice(1, 1, 2);
@@ -78,13 +78,13 @@ TEST(Necks, AreDrawnFromTheConditionalDensity) {
 }
 
 /// Draws of the mouth alone say nothing of the neck; with curvatures its density is right.
-TEST(Necks, LetACouplingHoldWhereThereWereNoDraws) {
+TEST(Funnels, LetACouplingHoldWhereThereWereNoDraws) {
   const at::Tensor train = effects(-0.5, 1, 1), neck = effects(-3.5, -2, 2);
   Cost cost;
-  const Necks necks = found(effects_target(), train, cost);
-  const at::Tensor with_neck = at::cat({train, necks.draws.flatten(0, 1)});
-  const auto coupling = fit_coupling(with_neck, necks),
-             blind = fit_coupling(train, no_necks(train));
+  const Funnels funnels = found(effects_target(), train, cost);
+  const at::Tensor with_neck = at::cat({train, funnels.draws.flatten(0, 1)});
+  const auto coupling = fit_coupling(with_neck, funnels),
+             blind = fit_coupling(train, no_funnels(train));
   ASSERT_TRUE(coupling);
   ASSERT_TRUE(blind);
   // Entropies of normals: of mu, and of the effects given log tau. The rest is log tau's.
@@ -119,12 +119,12 @@ at::Tensor local_scales() {
 }
 
 /// Every effect has a neck of its own, which two scales lead to.
-TEST(Necks, HaveKneesWhereTheirPriorMeetsTheData) {
+TEST(Funnels, HaveKneesWhereTheirPriorMeetsTheData) {
   Cost cost;
   const at::Tensor z = local_scales();
-  const Necks necks = found(local_scales_target(), z, cost);
-  EXPECT_TRUE(at::equal(necks.drivers, at::arange(9) < 1 + kCount));
-  EXPECT_TRUE(at::equal(necks.dependent, ~necks.drivers));
+  const Funnels funnels = found(local_scales_target(), z, cost);
+  EXPECT_TRUE(at::equal(funnels.drivers, at::arange(9) < 1 + kCount));
+  EXPECT_TRUE(at::equal(funnels.dependent, ~funnels.drivers));
   // Of theta_i: t = s_i, where the precision 1 + exp(-2 s_i) bends. At t = 0 it is 2.
   at::Tensor wanted = at::zeros({2, 9, 10}, at::kDouble);
   for (int64_t i = 0; i < kCount; ++i) {
@@ -132,9 +132,9 @@ TEST(Necks, HaveKneesWhereTheirPriorMeetsTheData) {
     wanted[0][1 + kCount + i][2 + i] = 1;
     wanted[1][1 + kCount + i][0] = -0.5 * std::log(2.0);
   }
-  EXPECT_LT((necks.knees - wanted).abs().max().item<double>(), 1e-6);
+  EXPECT_LT((funnels.knees - wanted).abs().max().item<double>(), 1e-6);
   // A coupling holds far down in every neck, where means are near 0.
-  const auto coupling = fit_coupling(at::cat({z, necks.draws.flatten(0, 1)}), necks);
+  const auto coupling = fit_coupling(at::cat({z, funnels.draws.flatten(0, 1)}), funnels);
   ASSERT_TRUE(coupling);
   at::Tensor u = at::zeros({2, 9}, at::kDouble);
   u.slice(1, 0, 1 + kCount).fill_(-4);  // s = -8
@@ -144,14 +144,14 @@ TEST(Necks, HaveKneesWhereTheirPriorMeetsTheData) {
   EXPECT_LT(theta.abs().max().item<double>(), 0.3);
 }
 
-TEST(Necks, PlacesWithoutADensityAreLeftOut) {
+TEST(Funnels, PlacesWithoutADensityAreLeftOut) {
   Cost cost;
-  const Necks necks = found(effects_target(-1), effects(-0.5, 1, 1), cost);
-  EXPECT_GT(necks.draws.size(0), 0);
-  EXPECT_GE(necks.draws.select(2, 1).min().item<double>(), -1);
+  const Funnels funnels = found(effects_target(-1), effects(-0.5, 1, 1), cost);
+  EXPECT_GT(funnels.draws.size(0), 0);
+  EXPECT_GE(funnels.draws.select(2, 1).min().item<double>(), -1);
 }
 
-TEST(Necks, AreNotSeenWhereThereAreNone) {
+TEST(Funnels, AreNotSeenWhereThereAreNone) {
   Cost cost;
   const at::Tensor e = standard_normal({1000, 4}, 3);
   const at::Tensor x = 1 + std::sqrt(0.5) * e.slice(1, 0, 1);
@@ -176,11 +176,11 @@ TEST(Necks, AreNotSeenWhereThereAreNone) {
   expect_none(testing::replicated(2, rosenbrock), banana);
 }
 
-TEST(Necks, AreNotSeenWithoutCurvatures) {
+TEST(Funnels, AreNotSeenWithoutCurvatures) {
   Cost cost;
-  const Necks necks = found(effects_target(9), effects(-0.5, 1, 1), cost);
-  EXPECT_FALSE(necks.drivers.any().item<bool>());
-  EXPECT_FALSE(necks.is_concave.any().item<bool>());
+  const Funnels funnels = found(effects_target(9), effects(-0.5, 1, 1), cost);
+  EXPECT_FALSE(funnels.drivers.any().item<bool>());
+  EXPECT_FALSE(funnels.is_concave.any().item<bool>());
 }
 
 }  // namespace

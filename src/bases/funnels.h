@@ -1,4 +1,4 @@
-// Necks of a density: places where the scales of many coordinates are small together.
+// Funnels of a density: places where the scales of many coordinates are small together.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -9,7 +9,7 @@
 namespace crais {
 
 /// How scales depend on a few coordinates, the drivers, as curvatures show it.
-struct Necks {
+struct Funnels {
   at::Tensor drivers;     // [D] bool
   at::Tensor dependent;   // [D] bool: coordinates whose scales depend on the drivers
   at::Tensor is_concave;  // [D] bool: all curvatures along this coordinate were positive
@@ -20,8 +20,8 @@ struct Necks {
   at::Tensor knees;
 };
 
-/// What is known of necks without a look at the density at z [N,D]: nothing.
-Necks no_necks(const at::Tensor& z);
+/// What is known of funnels without a look at the density at z [N,D]: nothing.
+Funnels no_funnels(const at::Tensor& z);
 
 /// Looks for drivers at draws z [N,D] float64 of one density. Draws seldom show a neck, but
 /// curvatures have no noise: one coordinate moves, and they show which scales change. Then drivers
@@ -29,6 +29,6 @@ Necks no_necks(const at::Tensor& z);
 /// density is not negligible.                                               [Rue et al. 2009]
 /// Cost: added, 32 curvatures and one to four more for each coordinate, and if there are drivers 64
 /// to 192 with two evaluations each.
-Necks find_necks(const Target& one, const at::Tensor& z, at::Generator& rng, Cost& cost);
+Funnels find_funnels(const Target& one, const at::Tensor& z, at::Generator& rng, Cost& cost);
 
 }  // namespace crais

@@ -1,4 +1,4 @@
-#include "bases/necks.h"
+#include "bases/funnels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -86,15 +86,15 @@ std::pair<at::Tensor, at::Tensor> drivers_of(const Effects& effects, const at::T
   return {drivers & are_few, dependent & are_few};
 }
 
-/// The rows of Necks::knees by log-scales [N,D] at z [N,D]. Drivers of a coordinate are those with
+/// The rows of Funnels::knees by log-scales [N,D] at z [N,D]. Drivers of a coordinate have
 /// notable `effects` [D,D].
-at::Tensor knees_of(const at::Tensor& log_scales, const at::Tensor& z, const Necks& necks,
+at::Tensor knees_of(const at::Tensor& log_scales, const at::Tensor& z, const Funnels& funnels,
                     const at::Tensor& effects, const at::Tensor& loc, const at::Tensor& scale) {
   constexpr double kSlight = 1e-3;  // nats squared
   constexpr double kMisfit = 0.02;  // nats squared of log-scales
   constexpr int64_t kPointsPerWeight = 3;
-  const at::Tensor driving = necks.drivers.nonzero().squeeze(1),
-                   dependent = necks.dependent.nonzero().squeeze(1);
+  const at::Tensor driving = funnels.drivers.nonzero().squeeze(1),
+                   dependent = funnels.dependent.nonzero().squeeze(1);
   at::Tensor knees = at::zeros({2, z.size(1), 1 + z.size(1)}, z.options());
   const at::Tensor known = log_scales.index_select(1, dependent);
   const at::Tensor sound = known.isfinite().all(1).nonzero().squeeze(1);
@@ -176,31 +176,31 @@ FarPlaces conditional_draws(const Target& one, const at::Tensor& x, const at::Te
 
 }  // namespace
 
-Necks no_necks(const at::Tensor& z) {
+Funnels no_funnels(const at::Tensor& z) {
   const int64_t dim = z.size(1);
   const at::Tensor none = at::zeros({dim}, at::kBool);
   return {none, none, none, z.slice(0, 0, 0).unsqueeze(1),
           at::zeros({2, dim, 1 + dim}, z.options())};
 }
 
-Necks find_necks(const Target& one, const at::Tensor& z, at::Generator& rng, Cost& cost) {
+Funnels find_funnels(const Target& one, const at::Tensor& z, at::Generator& rng, Cost& cost) {
   constexpr int64_t kPoints = 32, kPlaces = 64, kPlacesEach = 16, kMostPlaces = 192;
   constexpr double kReach = 30;  // standard deviations of a driver
-  Necks necks = no_necks(z);
+  Funnels funnels = no_funnels(z);
   at::Tensor points = some_of(z, kPoints);
   at::Tensor diagonal = At(one, points).curvature().diagonal(0, 1, 2);
   cost += Cost::with_gradient(points.size(0) * one.curvature_cost());
   const at::Tensor sound = diagonal.isfinite().all(1).nonzero().squeeze(1);
-  if (sound.size(0) < kFewest) return necks;
+  if (sound.size(0) < kFewest) return funnels;
   points = points.index_select(0, sound);
   diagonal = diagonal.index_select(0, sound);
-  necks.is_concave = (diagonal > 0).all(0);
-  if (!necks.is_concave.any().item<bool>()) return necks;
+  funnels.is_concave = (diagonal > 0).all(0);
+  if (!funnels.is_concave.any().item<bool>()) return funnels;
   const at::Tensor loc = z.mean(0), scale = z.std(0), log_scales = log_scales_of(diagonal);
   const Effects effects = effects_of_moves(one, points, log_scales, scale, cost);
-  std::tie(necks.drivers, necks.dependent) = drivers_of(effects, necks.is_concave);
-  const at::Tensor driving = necks.drivers.nonzero().squeeze(1);
-  if (driving.size(0) == 0) return necks;
+  std::tie(funnels.drivers, funnels.dependent) = drivers_of(effects, funnels.is_concave);
+  const at::Tensor driving = funnels.drivers.nonzero().squeeze(1);
+  if (driving.size(0) == 0) return funnels;
   at::Tensor x = some_of(z, std::clamp(kPlacesEach * driving.size(0), kPlaces, kMostPlaces));
   const int64_t places = x.size(0);
   // Each driver reaches as far as any.
@@ -211,12 +211,12 @@ Necks find_necks(const Target& one, const at::Tensor& z, at::Generator& rng, Cos
   x = x.scatter(1, which.unsqueeze(1),
                 (loc.index_select(0, which) + reach * scale.index_select(0, which)).unsqueeze(1));
   cost += Cost::with_gradient(places * (one.curvature_cost() + 2));
-  const FarPlaces far = conditional_draws(one, x, necks.drivers, rng);
-  if (far.draws.size(0) < kFewest) return no_necks(z);
-  necks.draws = far.draws;
-  necks.knees = knees_of(at::cat({log_scales, far.log_scales}), at::cat({points, far.z}), necks,
-                         effects.of_moves, loc, scale);
-  return necks;
+  const FarPlaces far = conditional_draws(one, x, funnels.drivers, rng);
+  if (far.draws.size(0) < kFewest) return no_funnels(z);
+  funnels.draws = far.draws;
+  funnels.knees = knees_of(at::cat({log_scales, far.log_scales}), at::cat({points, far.z}), funnels,
+                           effects.of_moves, loc, scale);
+  return funnels;
 }
 
 }  // namespace crais
