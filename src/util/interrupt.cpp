@@ -1,6 +1,7 @@
 #include "util/interrupt.h"
 
 #include <signal.h>
+#include <sys/time.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -14,8 +15,8 @@
 namespace crais {
 namespace {
 
-// The signal handler touches only these flags, clock_gettime, write and _exit. All of them are
-// async-signal-safe.
+// The signal handlers touch only these flags, clock_gettime, setitimer, write and _exit. All of
+// them are async-signal-safe on the systems that crais is built for.
 std::atomic<bool> flag{false};
 std::atomic<bool> counted{false};  // true after the first signal: a second one ends the process
 std::atomic<int64_t> first_time{0};
@@ -30,9 +31,22 @@ int64_t now() {
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
+/// Of a run whose work loops have not seen the flag in time.
+void leave(int /*signal*/) {
+  static constexpr char kNotice[] = "\ninterrupted; unfinished work is lost\n";
+  if (::write(STDERR_FILENO, kNotice, sizeof(kNotice) - 1) < 0) notices = false;
+  ::_exit(EX_TEMPFAIL);
+}
+
+void wait_for(suseconds_t microseconds) {
+  const itimerval patience{{0, 0}, {microseconds / 1'000'000, microseconds % 1'000'000}};
+  ::setitimer(ITIMER_REAL, &patience, nullptr);
+}
+
 void handle(int signal) {
   const int saved = errno;
   flag = true;
+  wait_for(1'900'000);
   if (signal == SIGUSR1) return;  // a warning; the signal that follows counts as the first
   if (!counted.exchange(true)) {
     first_time = now();
@@ -65,7 +79,11 @@ void install_interrupt_handler() {
   ::sigaction(SIGTERM, &action, nullptr);
   replace_unless_ignored(SIGHUP, action);
   replace_unless_ignored(SIGUSR1, action);
+  action.sa_handler = leave;
+  ::sigaction(SIGALRM, &action, nullptr);
 }
+
+void wait_for_saving() { wait_for(0); }
 
 bool interrupted() { return flag; }
 
