@@ -407,8 +407,7 @@ def check_density(value: Any, z: Tensor, what: str) -> None:
         has = list(value.shape) if isinstance(value, Tensor) else f"a {type(value).__name__}"
         raise UsageError(f"{what} must have one entry a row, [{rows}]; it has {has}")
     if value.is_meta or not value.is_floating_point():
-        kind = "a meta tensor" if value.is_meta else value.dtype
-        raise UsageError(f"{what} is {kind}; it must be a floating-point tensor")
+        raise UsageError(f"{what} is {value.dtype} on {value.device}; it must be a floating-point tensor")
     if z.requires_grad and not value.requires_grad:
         raise UsageError(
             f"{what} is not a differentiable function of z: look for .detach(), no_grad or NumPy"

@@ -89,13 +89,12 @@ def one_line(program: str) -> Iterator[None]:
         yield
     except tuple(kind for kind, _ in _KINDS) as error:
         print(f"{program}: {first_line(error)}", file=sys.stderr)
-        codes = [code for kind, code in _KINDS if isinstance(error, kind)]
-        sys.exit(getattr(error, "exit_code", codes[0]))
+        code = next(code for kind, code in _KINDS if isinstance(error, kind))
+        sys.exit(getattr(error, "exit_code", code))
 
 
 def of_kind(kind: int, message: str, is_plan: bool) -> BaseException:
     """The exception for an error of the library."""
-    of, code = _KINDS[kind]
-    error = PlanError(message) if is_plan else of(message)
-    setattr(error, "exit_code", code)
+    error = PlanError(message) if is_plan else _KINDS[kind][0](message)
+    setattr(error, "exit_code", _KINDS[kind][1])
     return error

@@ -20,6 +20,7 @@
 #include "evaluation/option_table.h"
 #include "util/error.h"
 #include "util/format.h"
+#include "util/interrupt.h"
 #include "util/memory.h"
 
 namespace crais {
@@ -74,6 +75,7 @@ int run_caught(const std::string& program, const std::function<int()>& body) {
     std::cout << answer.text;
     return 0;
   } catch (const Error& error) {
+    wait_for_saving();  // nothing is left to wait for
     return complain(program, error.what(), error.kind());
   } catch (const std::filesystem::filesystem_error& error) {
     return complain(program, error.path1().string() + ": " + error.code().message(),

@@ -46,7 +46,7 @@ void wait_for(suseconds_t microseconds) {
 void handle(int signal) {
   const int saved = errno;
   flag = true;
-  wait_for(1'900'000);
+  wait_for(1'500'000);  // the system takes its time to free what a process holds
   if (signal == SIGUSR1) return;  // a warning; the signal that follows counts as the first
   if (!counted.exchange(true)) {
     first_time = now();
@@ -94,6 +94,7 @@ void throw_if_interrupted(const std::string& advice) {
 void stop_if_interrupted() { throw_if_interrupted("unfinished work is lost"); }
 
 void set_interrupted(bool value) {
+  wait_for_saving();
   first_time = value ? now() : 0;
   counted = value;
   flag = value;
