@@ -21,6 +21,7 @@ std::atomic<bool> flag{false};
 std::atomic<bool> counted{false};  // true after the first signal: a second one ends the process
 std::atomic<int64_t> first_time{0};
 std::atomic<bool> notices{false};
+std::atomic<bool> waits{false};  // the timer is ours, which a caller of the library may have too
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
 constexpr int64_t kSameKeystroke = 100'000'000;  // nanoseconds
@@ -38,15 +39,15 @@ void leave(int /*signal*/) {
   ::_exit(EX_TEMPFAIL);
 }
 
-void wait_for(suseconds_t microseconds) {
-  const itimerval patience{{0, 0}, {microseconds / 1'000'000, microseconds % 1'000'000}};
+void set_timer(time_t seconds, suseconds_t microseconds) {
+  const itimerval patience{{0, 0}, {seconds, microseconds}};
   ::setitimer(ITIMER_REAL, &patience, nullptr);
 }
 
 void handle(int signal) {
   const int saved = errno;
-  flag = true;
-  wait_for(1'500'000);  // the system takes its time to free what a process holds
+  flag = waits = true;
+  set_timer(1, 500'000);          // the system takes its time to free what a process holds
   if (signal == SIGUSR1) return;  // a warning; the signal that follows counts as the first
   if (!counted.exchange(true)) {
     first_time = now();
@@ -83,7 +84,9 @@ void install_interrupt_handler() {
   ::sigaction(SIGALRM, &action, nullptr);
 }
 
-void wait_for_saving() { wait_for(0); }
+void wait_for_saving() {
+  if (waits.exchange(false)) set_timer(0, 0);
+}
 
 bool interrupted() { return flag; }
 
