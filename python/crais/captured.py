@@ -119,6 +119,8 @@ def device_of(*groups: Iterable[Any]) -> torch.device:
         if len(devices) > 1:
             names = ", ".join(sorted(map(str, devices)))
             raise UsageError(f"the model is on several devices: {names}")
+        if any(device.type == "meta" for device in devices):
+            raise UsageError("the model is on the device meta, where tensors have no numbers")
         if devices:
             return devices.pop()
     return torch.device("cpu")

@@ -406,8 +406,8 @@ def check_density(value: Any, z: Tensor, what: str) -> None:
     if not isinstance(value, Tensor) or value.shape != (rows,):
         has = list(value.shape) if isinstance(value, Tensor) else f"a {type(value).__name__}"
         raise UsageError(f"{what} must have one entry a row, [{rows}]; it has {has}")
-    if not value.is_floating_point():
-        raise UsageError(f"{what} is {value.dtype}; it must be a floating-point tensor")
+    if value.is_meta or not value.is_floating_point():
+        raise UsageError(f"{what} is {value.dtype} on {value.device}; it must be a floating-point tensor")
     if z.requires_grad and not value.requires_grad:
         raise UsageError(
             f"{what} is not a differentiable function of z: look for .detach(), no_grad or NumPy"

@@ -24,6 +24,7 @@ from crais.errors import DataError, InternalError, UsageError, first_line
 
 _PRIOR_DRAWS = 256  # at which a likelihood is looked at before a run
 _REFUSALS = (ValueError, torch.linalg.LinAlgError)  # of numbers, and of a matrix without a factor
+_MOST_DIM = 1_000_000
 _WAYS = 64  # of coordinates, along which a density must fall
 _RUNGS = 2.0 ** torch.arange(2, 40, 0.5, dtype=torch.float64)  # distances of e on the way
 
@@ -82,8 +83,10 @@ def density_of(
         raise UsageError(f"give {given[0]} or {given[1]}, not both: each says where z lies")
     if (target is None) == (value_and_grad is None):
         raise UsageError("give a log density, or value_and_grad=f, one of the two")
-    if dim is not None and (not isinstance(dim, (int, np.integer)) or dim < 1):
-        raise UsageError(f"give dim=D, the dimension of z, a whole number of at least 1, not {dim}")
+    if dim is not None and not (isinstance(dim, (int, np.integer)) and 1 <= dim <= _MOST_DIM):
+        raise UsageError(
+            f"give dim=D, the dimension of z, a whole number from 1 to {_MOST_DIM:,}, not {dim}"
+        )
     made = None if target is None else adapters.model_of(target)
     model = made or adapters.Model(target, dim, support)
     if made is None:

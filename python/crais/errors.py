@@ -12,10 +12,12 @@ from typing import Any
 
 
 class _Brief(Exception):
-    """Of a word of more than 200 characters, such as a value that it quotes, it shows the first 200."""
+    """Of a word or value of more than 200 characters it shows the first 200, on one line."""
 
     def __str__(self) -> str:
-        return re.sub(r"(\S{200})\S+", r"\1...", super().__str__())
+        text = re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda found: repr(found[0])[1:-1], super().__str__())
+        text = re.sub(r"(?<!\w)'([^']{200})[^']{4,}'", r"'\1...'", text)
+        return re.sub(r"(\S{200})\S{4,}", r"\1...", text)
 
 
 class UsageError(_Brief, ValueError):
@@ -42,11 +44,11 @@ class DeviceError(_Brief, RuntimeError):
     """This machine has no such device."""
 
 
-class OutputError(OSError):
+class OutputError(_Brief, OSError):
     """An output cannot be made, or a write failed."""
 
 
-class InternalError(RuntimeError):
+class InternalError(_Brief, RuntimeError):
     """crais or LibTorch has a fault: please report it."""
 
 
@@ -87,9 +89,12 @@ def one_line(program: str) -> Iterator[None]:
         yield
     except tuple(kind for kind, _ in _KINDS) as error:
         print(f"{program}: {first_line(error)}", file=sys.stderr)
-        sys.exit(next(code for kind, code in _KINDS if isinstance(error, kind)))
+        code = next(code for kind, code in _KINDS if isinstance(error, kind))
+        sys.exit(getattr(error, "exit_code", code))
 
 
 def of_kind(kind: int, message: str, is_plan: bool) -> BaseException:
     """The exception for an error of the library."""
-    return PlanError(message) if is_plan else _KINDS[kind][0](message)
+    error = PlanError(message) if is_plan else _KINDS[kind][0](message)
+    setattr(error, "exit_code", _KINDS[kind][1])
+    return error

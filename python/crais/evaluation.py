@@ -325,6 +325,8 @@ def log_normalizer(
             lambda run: native.extension().log_normalizer(*named, run, None, 0, [], [], False, ""),
             progress,
         )
+    settings = functools.partial(native.extension().settings, "estimate-logz", native.by_flag(options))
+    native.call("estimate-logz", lambda run: settings(), progress=False, unit="replicates")
     device = device_of([target], [value_and_grad, prior_transform])
     check_still_eval = check_modes([target, prior_transform])
     with native.as_before(device), OwnNumbers():
@@ -338,7 +340,8 @@ def log_normalizer(
         )
     if density.dtype is not None:
         options["dtype"] = str(density.dtype).removeprefix("torch.")
-    options = {"device": str(device), **options}
+    if options.get("device") in (None, "auto"):
+        options["device"] = str(device)
     starts = None if starts is None else _starts_of(starts, density, options)
     function = _density(density.log_density)
     is_alone, values, check_still_same = _examined(function, density.dim, options)
@@ -379,6 +382,8 @@ def _estimated(
 ) -> Any:
     """The result of a report; raises Interrupted where Ctrl-C came, or it is not whole."""
     report, run = native.call(program, function, progress=progress, unit=unit, **about)
+    if report is None:
+        return None  # a program has printed it
     result: Result | Evidence | None = None
     if report.done > 0:
         result = Result(report, run.images) if unit == "images" else Evidence(report, density)

@@ -18,14 +18,15 @@ _REPEATABLE = {"method", "expect"}
 
 @errors.one_line("estimate-logz")
 def run(arguments: list[str]) -> None:
-    """Estimates the log normaliser that `arguments` name, and prints the report of estimate-logz.
+    """Does what estimate-logz does with the function that `arguments` name.
 
     Flags are those of estimate-logz, and --dim. What the user's own code raises goes through.
     """
+    native.is_program = True
+    native.extension().begin_program()
     options = vars(_parser().parse_args(arguments))
-    function, form = _function(options.pop("target")), options.pop("format", "table")
-    result = log_normalizer(function, progress=not options.pop("quiet", False), **options)
-    result._report.print(options.get("out", ""), form)
+    log_normalizer(_function(options.pop("target")), progress=False, **options)
+    native.extension().finish_output()
 
 
 class _Parser(argparse.ArgumentParser):
@@ -39,10 +40,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("target")
     parser.add_argument("--dim", type=int)
     for flag in native.extension().options("estimate-logz"):
-        name, action = flag["name"], "store" if flag["value"] else "store_true"
-        if name.replace("-", "_") not in native.TERMINAL - {"format", "quiet"}:
-            action = "append" if name in _REPEATABLE else action
-            parser.add_argument(f"--{name}", action=action)
+        action = "store" if flag["value"] else "store_true"
+        action = "append" if flag["name"] in _REPEATABLE else action
+        parser.add_argument(f"--{flag['name']}", action=action)
     return parser
 
 

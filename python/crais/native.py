@@ -39,6 +39,7 @@ def extension() -> Any:
     return importlib.import_module("crais._crais")
 
 
+is_program = False  # this process is estimate-logz: runs print their report, and heed all flags
 # Of a program at a terminal; Python has other means.
 TERMINAL = {"dry_run", "format", "max_time", "quiet", "help", "version"}
 
@@ -46,16 +47,18 @@ TERMINAL = {"dry_run", "format", "max_time", "quiet", "help", "version"}
 def by_flag(options: Mapping[str, Any]) -> dict[str, list[Any]]:
     """The values of each flag: pilot_chains=8 is [8] for pilot-chains. None and False are left out.
 
-    Raises UsageError for a flag of a terminal.
+    Raises UsageError for a flag of a terminal, unless this is a program.
     """
     flags: dict[str, list[Any]] = {}
     for name, value in options.items():
-        if name in TERMINAL:
+        if name in TERMINAL and not is_program:
             raise errors.UsageError(f"{name} is an option of the programs at a terminal alone")
         values = value if isinstance(value, (list, tuple)) else [value]
         for one in values:
             if isinstance(one, int) and one >= 2**63:
                 raise errors.UsageError(f"{name}: {one} is above 2^63 - 1")
+            if isinstance(one, str) and one.encode(errors="replace").decode() != one:
+                raise errors.UsageError(f"{name}: {one} is not valid UTF-8")
         if given := [one for one in values if one is not None and one is not False]:
             flags[name.replace("_", "-")] = given
     return flags
@@ -91,6 +94,8 @@ def options(program: str) -> str:
 def worded(program: str, text: str) -> str:
     """A program's message for callers from Python: --step-size is step_size."""
     text = extension().with_flags(program, text)
+    if is_program:
+        return str(text)
     return re.sub(r"--([a-z][a-z0-9-]*)", lambda flag: flag[1].replace("-", "_"), text)
 
 
@@ -101,6 +106,7 @@ class Run:
         self, functions: Mapping[str, Callable[..., Any]], progress: bool, unit: str
     ) -> None:
         """`progress`: a bar counts in `unit`, where tqdm is installed."""
+        self.is_program = is_program
         self.stopped = False  # by Ctrl-C, or since Python ends
         self.astray = ""  # where the density was first not finite
         self.images = torch.empty(0)

@@ -17,7 +17,8 @@ def run() -> None:
     beside the package. `estimate-logz FILE.py:NAME` stays in this process: see function_command.
     """
     name = Path(sys.argv[0]).name
-    if name == "estimate-logz" and any(FUNCTION.fullmatch(one) for one in sys.argv[1:]):
+    explains = {"--help", "--version"} & {*sys.argv[1:]}
+    if name == "estimate-logz" and not explains and any(map(FUNCTION.fullmatch, sys.argv[1:])):
         importlib.import_module("crais.function_command").run(sys.argv[1:])
         return
     package = Path(__file__).absolute().parent

@@ -97,5 +97,10 @@ PYBIND11_MODULE(_crais, m) {
   crais::bind_report(m);
   crais::bind_options(m);
   crais::bind_runs(m);
+  m.def("begin_program", [] {
+    crais::begin_program();
+    crais::install_interrupt_handler();
+  });
+  m.def("finish_output", &crais::finish_output);
   m.def("stop", [] { crais::set_interrupted(true); });  // every run, since Python ends
 }

@@ -148,8 +148,6 @@ void bind_report(py::module_& m) {
       .def("cloud", &cloud_of)
       .def("text", [](const RunReport& r, int width) { return r.text(width); })
       .def("details", [](const RunReport& r, int width) { return r.details(width); })
-      .def("print", [](const RunReport& r, const std::string& folder,
-                       const std::string& format) { print(r, folder, format, stdout_width()); })
       .def("file",
            [](const RunReport& r, const std::string& name) {
              for (const ReportFile& file : r.files)

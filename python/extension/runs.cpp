@@ -70,27 +70,38 @@ std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim, cons
 
 /// `dim` 0: the target is a registered one, called `name`. `notes` say what was made of a function,
 /// `doubts` (what, remedy) why its results are not to be trusted; `is_single`: it computes in
-/// float32. `identity` tells the function from others.
-RunReport run_log_normalizer(const std::string& name, const Options& options, const py::object& run,
-                             const Array& starts, int64_t dim,
-                             const std::vector<std::string>& notes,
-                             const std::vector<std::pair<std::string, std::string>>& doubts,
-                             bool is_single, const std::string& identity) {
+/// float32. `identity` tells the function from others. Nothing from a program, which prints it.
+std::optional<RunReport> run_log_normalizer(
+    const std::string& name, const Options& options, const py::object& run, const Array& starts,
+    int64_t dim, const std::vector<std::string>& notes,
+    const std::vector<std::pair<std::string, std::string>>& doubts, bool is_single,
+    const std::string& identity) {
   PythonObserver observer(run, "log Z");
   const FlagValues values = values_of(options);
-  return stoppable(run, [&] {
-    const Released released;
-    LogzSettings settings = read_logz_settings({estimate_logz_synopsis(), {name}, values});
-    settings.wants_samples = true;
-    settings.in_memory = dim > 0;
+  const bool is_program = run.attr("is_program").cast<bool>();
+  const TargetOf target_for = [&](LogzSettings& settings) {
+    if (dim == 0) return named_target(settings);
+    if (!settings.data_dir.empty())
+      throw argument_error("--data-dir does nothing for a function, which reads its own files");
+    settings.in_memory = true;
     settings.notes = notes;
     for (const auto& [what, remedy] : doubts)
       settings.doubts.push_back({Doubt::kDensity, "density", what, remedy});
     settings.is_single = is_single;
     settings.identity = identity;
-    return run_logz(settings,
-                    dim > 0 ? target_of(run, dim, starts, settings) : named_target(settings),
-                    observer);
+    return target_of(run, dim, starts, settings);
+  };
+  return stoppable(run, [&]() -> std::optional<RunReport> {
+    const Released released;
+    const CommandLine cli(estimate_logz_synopsis(), {name}, values);
+    if (is_program) {
+      estimate_logz(cli, target_for);
+      return {};
+    }
+    LogzSettings settings = read_logz_settings(cli);
+    settings.wants_samples = true;
+    const std::shared_ptr<const Target> target = target_for(settings);
+    return run_logz(settings, target, observer);
   });
 }
 

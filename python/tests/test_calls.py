@@ -460,7 +460,13 @@ def test_an_encoder_that_draws_is_refused(evaluate, mlp, images):
         evaluate(mlp, images, encoder=encode)
 
 
-def test_a_density_that_is_no_number_names_image_and_point(evaluate, images):
+SAMPLES = {"steps": None, "chains": None}
+
+
+@pytest.mark.parametrize(
+    "options", [{}, SAMPLES | {"method": "iwae:99"}, SAMPLES | {"method": "elbo:99"}], ids=str
+)
+def test_a_density_that_is_no_number_names_image_and_point(evaluate, images, options):
     images = images.clone()
     images[:, 0, 0] = 0
     images[13, 0, 0] = 1
@@ -471,7 +477,7 @@ def test_a_density_that_is_no_number_names_image_and_point(evaluate, images):
         return quadratic(z, x) + torch.where(x[:, 0, 0] > 0.5, float("nan"), 0.0)
 
     with pytest.raises(crais.DataError, match=r"of image 13 is not finite at z = \(-?[0-9.]+, "):
-        of_joint(evaluate, log_joint, images, threads=1)
+        of_joint(evaluate, log_joint, images, threads=1, **options)
 
 
 def test_files_that_are_not_there(evaluate, images):

@@ -43,8 +43,10 @@ FEW = ("--budget=4000", "--problems=4", "--threads=1", "--quiet")
 
 
 def test_prints_the_report_of_a_function(compiled, folder):
-    done = command(folder, "mine/density.py:log_density", "--dim", "3", *FEW)
+    saved = "--save-particles=z.npy"
+    done = command(folder, "mine/density.py:log_density", "--dim", "3", saved, *FEW)
     assert done.returncode == 0, done.stderr
+    assert (folder / "z.npy").exists()
     assert "Log evidence" in done.stdout and "function log_density" not in done.stderr
 
 
@@ -70,6 +72,13 @@ def test_json_and_files_are_those_of_the_program(compiled, folder):
         (["mine/density.py:log_density", "--dim=three"], 64, ["--dim", "three"]),
         (["mine/density.py:log_density", "--dim=3", "--tolerance=1"], 64, ["tolerance does nothing"]),
         (["mine/density.py:log_density", "--dim=3", "--base=marble"], 64, ["marble"]),
+        (["mine/density.py:log_density", "--dim=99999999999999999999"], 64, ["from 1 to 1,000,000"]),
+        (["mine/density.py:log_density", "--dim=3", "--device=xyz"], 64, ["--device xyz", "auto"]),
+        (["mine/density.py:log_density", "--dim=3", "--steps=x"], 64, ["--steps: 'x'"]),
+        (["mine/density.py:log_density", "--dim=3", "--format=xml"], 64, ["--format", "xml"]),
+        (["mine/density.py:log_density", "--dim=3", "--data-dir=no"], 64, ["--data-dir does nothing"]),
+        (["mine/density.py:log_density", "--dim=3", "--save-particles=x"], 64, [".npy or .csv"]),
+        (["a\x1bb.py:log_density"], 66, [r"a\x1bb.py"]),
     ],
 )
 def test_says_what_is_wrong(compiled, folder, arguments, code, words):

@@ -20,6 +20,7 @@
 #include "evaluation/option_table.h"
 #include "util/error.h"
 #include "util/format.h"
+#include "util/interrupt.h"
 #include "util/memory.h"
 
 namespace crais {
@@ -54,7 +55,8 @@ int complain(const std::string& program, const std::string& message, ErrorKind k
 }
 
 std::string advice(const std::string& program) {
-  return program == "train-vae" ? "lower --batch or --threads" : "lower --chunk or --threads";
+  return program == "train-vae" ? "lower --batch or --threads"
+                                : "lower --chains, --steps, --chunk or --threads";
 }
 
 /// The message for an unexpected exception. A lack of memory happens during a computation: a file
@@ -73,6 +75,7 @@ int run_caught(const std::string& program, const std::function<int()>& body) {
     std::cout << answer.text;
     return 0;
   } catch (const Error& error) {
+    wait_for_saving();  // nothing is left to wait for
     return complain(program, error.what(), error.kind());
   } catch (const std::filesystem::filesystem_error& error) {
     return complain(program, error.path1().string() + ": " + error.code().message(),
@@ -112,17 +115,29 @@ void keep_freed_memory() {
 #endif
 }
 
-int run_main(const std::string& program, const std::function<int()>& body) {
-  occupy_standard_streams();
-  keep_freed_memory();
-  ::signal(SIGPIPE, SIG_IGN);  // `| head` must not end a run before its files are written
-  const int code = run_caught(program, body);
+void finish_output() {
   errno = 0;
   std::cout.flush();
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
-  if (written || code != 0 || reader_went_away()) return code;
-  const std::string reason = errno != 0 ? std::string(": ") + std::strerror(errno) : "";
-  return complain(program, "cannot write to standard output" + reason, ErrorKind::kIo);
+  if (written || reader_went_away()) return;
+  throw Error(ErrorKind::kIo, "cannot write to standard output", (errno != 0 ? ": " : ""),
+              (errno != 0 ? std::strerror(errno) : ""));
+}
+
+void begin_program() {
+  occupy_standard_streams();
+  keep_freed_memory();
+  ::signal(SIGPIPE, SIG_IGN);  // `| head` must not end a run before its files are written
+}
+
+int run_main(const std::string& program, const std::function<int()>& body) {
+  begin_program();
+  const int code = run_caught(program, body);
+  if (code != 0) return code;
+  return run_caught(program, [] {
+    finish_output();
+    return 0;
+  });
 }
 
 }  // namespace crais

@@ -25,6 +25,10 @@ struct Answer {
 /// is the body's.
 int run_main(const std::string& program, const std::function<int()>& body);
 
+// What run_main does before the body and after it, for a program with another main function.
+void begin_program();
+void finish_output();
+
 /// Makes the allocator keep freed memory: tensors of every move come and go, and the system would
 /// have to supply and clear each returned page again. Only for glibc; run_main calls it.
 void keep_freed_memory();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <limits>
 
 #include "core/spec.h"
 #include "util/error.h"
@@ -13,6 +14,7 @@ namespace {
 
 /// A bound as people write it: 1000000 instead of 1e+06, but 1e15.
 std::string bound_text(double bound) {
+  if (bound >= 0x1p63) return std::to_string(std::numeric_limits<int64_t>::max());
   const bool whole = std::abs(bound) < 1e15 && std::floor(bound) == bound;
   std::string text = whole ? fixed(bound, 0) : shortest(bound);
   if (const auto plus = text.find('+'); plus != std::string::npos) text.erase(plus, 1);

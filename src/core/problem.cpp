@@ -8,6 +8,7 @@
 #include "core/plain.h"
 #include "core/rng.h"
 #include "util/error.h"
+#include "util/interrupt.h"
 
 namespace crais {
 namespace {
@@ -81,12 +82,14 @@ Particles Problem::start(int64_t num_particles, at::Generator& rng) const {
 }
 
 Particles Problem::evaluate(const at::Tensor& e) const {
+  stop_if_interrupted();
   const Evaluation evaluation = target_->evaluate(base_.to_z(e));
   return {e, standard_normal_log_density(e), evaluation.log_density.to(at::kDouble) + log_scale_,
           base_.pull_back(evaluation.grad), at::Tensor()};
 }
 
 at::Tensor Problem::log_weight(const at::Tensor& e) const {
+  stop_if_interrupted();
   return target_->log_density(base_.to_z(e)).to(at::kDouble) + base_.log_abs_det().unsqueeze(1) -
          standard_normal_log_density(e);
 }

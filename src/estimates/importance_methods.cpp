@@ -15,7 +15,7 @@ class ImportanceMethod : public Method {
   MethodResult estimate(const Problem& problem, const Plan& /*plan*/,
                         at::Generator& rng) const override {
     const LogWeights weights = importance_log_weights(problem, num_samples_, rng);
-    return {average_(weights.log_w), {}, {}, 0, weights.cost};
+    return {average_(checked_starts(weights.log_w, problem.target())), {}, {}, 0, weights.cost};
   }
 
  private:

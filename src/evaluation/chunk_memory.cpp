@@ -30,4 +30,10 @@ void require_weights(int64_t chains, int64_t problems, const char* option) {
   require_memory(bytes_of(chains, problems, kWeight), named(option, chains, problems));
 }
 
+void require_temperatures(int64_t steps, int64_t problems) {
+  // Tensors of beta, step size and acceptance, what a pilot records beside them, and their text.
+  require_memory(bytes_of(steps, 1, 4096) + bytes_of(steps, problems, 48),
+                 "`steps`: " + with_commas(steps) + " temperatures");
+}
+
 }  // namespace crais

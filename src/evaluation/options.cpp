@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "evaluation/chunk_memory.h"
 #include "evaluation/option_table.h"
 #include "util/error.h"
 #include "util/format.h"
@@ -31,9 +32,9 @@ void check(const EstimateOptions& o) {
               kMostEvaluations,
           "`chains` times `steps` times `num_leapfrog` are more evaluations than any machine can "
           "compute");
-  constexpr double kTemperature = 48;  // bytes: beta, step size, acceptance, and their text
-  require_memory(kTemperature * static_cast<double>(o.steps),
-                 "`steps`: " + with_commas(o.steps) + " temperatures");
+  require_temperatures(o.steps, 1);
+  constexpr double kRow = 256;  // bytes: the numbers of an estimate, and their text
+  require_memory(kRow * static_cast<double>(o.repeats), "`repeats`: " + with_commas(o.repeats));
 }
 
 ScheduleOptions schedule_options(const EstimateOptions& options, int64_t steps) {

@@ -24,7 +24,7 @@ EstimatorParts::EstimatorParts(EstimateOptions estimate_options)
     methods.push_back(make_method(method));
     if (wants_particles() && !methods.back()->has_particles())
       throw argument_error("`methods` " + method + " has no weighted particles, which " +
-                           (options.keep_particles ? "`keep_particles`" : "`expectations`") +
+                           (options.keep_particles ? "`save_particles`" : "`expectations`") +
                            " takes; use ais (with `resampling`: SMC)");
   }
   expectations.reserve(options.expectations.size());

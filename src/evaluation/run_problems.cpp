@@ -44,6 +44,7 @@ std::optional<Lengthened> ready(const ProblemSource& problems, const Estimator& 
     const int64_t together = std::min(settings.chunk, problems.count);
     if (!settings.resampling.empty()) require_moving(settings.chains, together, pilots->dim());
     if (!settings.budget) require_weights(settings.chains, together);
+    if (settings.plan_per_problem) require_temperatures(settings.steps, together);
   }
   if (stored) return Lengthened{estimator.restore(std::move(*stored), *pilots), {}};
   std::optional<Lengthened> tuned = Lengthened{estimator.tune(*pilots, problems.count), {}};

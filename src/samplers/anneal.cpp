@@ -10,7 +10,6 @@
 #include "samplers/divergence.h"
 #include "samplers/mover.h"
 #include "util/error.h"
-#include "util/interrupt.h"
 
 namespace crais {
 namespace {
@@ -90,7 +89,6 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
                                  : (beta == 1).all().item<bool>();
   };
   for (int64_t index = 0; !arrived(index); ++index) {
-    stop_if_interrupted();
     const at::Tensor next = [&] {
       try {
         if (rule.is_adaptive() && index == options.max_steps) throw_unfinished(beta, index);
@@ -147,7 +145,6 @@ AnnealResult anneal_reverse(const Problem& problem, const Path& path, const at::
   at::Tensor num_nonfinite = at::zeros({}, wide.dtype(at::kLong));
   Mover move(problem, path, transition, rng);
   for (int64_t index = betas.size(0) - 2; index >= 0; --index) {
-    stop_if_interrupted();
     const at::Tensor beta = beta_at(index + 1);
     const at::Tensor step_size = step_sizes.at(index).to(wide.device()).expand_as(beta);
     const Moved moved = move(run.particles, beta, step_size);

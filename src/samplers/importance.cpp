@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <vector>
 
-#include "util/interrupt.h"
-
 namespace crais {
 
 LogWeights importance_log_weights(const Problem& problem, int64_t num_particles, at::Generator& rng,
@@ -16,7 +14,6 @@ LogWeights importance_log_weights(const Problem& problem, int64_t num_particles,
   const int64_t block = std::max<int64_t>(1, kRowsPerBlock / problem.num_problems());
   std::vector<at::Tensor> log_w, draws;
   for (int64_t begin = 0; begin < num_particles; begin += block) {
-    stop_if_interrupted();
     const at::Tensor e = problem.draw(std::min(block, num_particles - begin), rng);
     log_w.push_back(problem.log_weight(e));
     if (keep_draws) draws.push_back(e);

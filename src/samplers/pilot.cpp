@@ -7,7 +7,6 @@
 #include "core/log_math.h"
 #include "samplers/plan.h"
 #include "schedules/fixed.h"
-#include "util/interrupt.h"
 
 namespace crais {
 namespace {
@@ -111,7 +110,6 @@ std::shared_ptr<const DescentPath> learn_path(const Problem& problem, const Path
     const auto of_moving = [&](const at::Tensor& x) { return at::where(arrived, 0.0, x); };
     path->descend(at::stack({of_moving(log_ratio), of_moving(mean), of_moving(theta)}));
 
-    stop_if_interrupted();
     const at::Tensor step_size = step_sizes.at(steps).to(like.device()).expand_as(like);
     const Moved moved = transition.step(problem, *path, particles, half, step_size, rng);
     cost += transition.evaluations_per_step() * once;

@@ -6,7 +6,6 @@
 
 #include "core/problem.h"
 #include "samplers/resampling.h"
-#include "util/interrupt.h"
 
 namespace crais {
 
@@ -46,7 +45,6 @@ Settled settle(const PartitionedTarget& parts, const AffineMap& normals, const a
     found.cost += problem.cost_of(1);
     const at::Tensor beta = at::ones({found.z.size(0)}, log_steps.options());
     for (int move = 0; move < kMoves; ++move) {
-      stop_if_interrupted();
       const double scale = kLadder[move % std::size(kLadder)];
       const at::Tensor steps = log_steps.exp().index_select(0, label) * scale;
       const Moved moved = transition.step(problem, *path, particles, beta, steps, rng);

@@ -1,6 +1,7 @@
 #include "util/format.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
@@ -86,9 +87,23 @@ std::string trimmed(const std::string& text) {
 }
 
 std::string printable(const std::string& text) {
+  constexpr size_t kLongest = 200;
   std::string out;
+  size_t length = 0;  // of the word
+  bool is_quoted = false;
+  char before = ' ';
   for (const char c : text) {
     char code[8];
+    if (c == '\'' && (is_quoted || std::isalnum(static_cast<unsigned char>(before)) == 0)) {
+      is_quoted = !is_quoted;
+      length = 0;
+    }
+    before = c;
+    length = c == ' ' && !is_quoted ? 0 : length + 1;
+    const bool begins_character = (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+    if (length == kLongest + 1 && !begins_character) --length;
+    if (length == kLongest + 1) out += "...";
+    if (length > kLongest) continue;
     if (static_cast<unsigned char>(c) >= ' ' && c != '\x7f')
       out += c;
     else if (c == '\n')

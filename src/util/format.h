@@ -32,7 +32,7 @@ std::string with_commas(int64_t number);
 std::string trimmed(const std::string& text);
 
 /// The text on one line, with control characters escaped ("\\n", "\\x1b") so that it cannot change
-/// a terminal.
+/// a terminal. Words, and values in single quotes, are cut after 200 bytes.
 std::string printable(const std::string& text);
 
 /// The word quoted for bash, as one argument.

@@ -1,6 +1,7 @@
 #include "util/interrupt.h"
 
 #include <signal.h>
+#include <sys/time.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -14,12 +15,13 @@
 namespace crais {
 namespace {
 
-// The signal handler touches only these flags, clock_gettime, write and _exit. All of them are
-// async-signal-safe.
+// The signal handlers touch only these flags, clock_gettime, setitimer, write and _exit. All of
+// them are async-signal-safe on the systems that crais is built for.
 std::atomic<bool> flag{false};
 std::atomic<bool> counted{false};  // true after the first signal: a second one ends the process
 std::atomic<int64_t> first_time{0};
 std::atomic<bool> notices{false};
+std::atomic<bool> waits{false};  // the timer is ours, which a caller of the library may have too
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
 constexpr int64_t kSameKeystroke = 100'000'000;  // nanoseconds
@@ -30,9 +32,22 @@ int64_t now() {
   return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
 }
 
+/// Of a run whose work loops have not seen the flag in time.
+void leave(int /*signal*/) {
+  static constexpr char kNotice[] = "\ninterrupted; unfinished work is lost\n";
+  if (::write(STDERR_FILENO, kNotice, sizeof(kNotice) - 1) < 0) notices = false;
+  ::_exit(EX_TEMPFAIL);
+}
+
+void set_timer(time_t seconds, suseconds_t microseconds) {
+  const itimerval patience{{0, 0}, {seconds, microseconds}};
+  ::setitimer(ITIMER_REAL, &patience, nullptr);
+}
+
 void handle(int signal) {
   const int saved = errno;
-  flag = true;
+  flag = waits = true;
+  set_timer(1, 500'000);          // the system takes its time to free what a process holds
   if (signal == SIGUSR1) return;  // a warning; the signal that follows counts as the first
   if (!counted.exchange(true)) {
     first_time = now();
@@ -65,6 +80,12 @@ void install_interrupt_handler() {
   ::sigaction(SIGTERM, &action, nullptr);
   replace_unless_ignored(SIGHUP, action);
   replace_unless_ignored(SIGUSR1, action);
+  action.sa_handler = leave;
+  ::sigaction(SIGALRM, &action, nullptr);
+}
+
+void wait_for_saving() {
+  if (waits.exchange(false)) set_timer(0, 0);
 }
 
 bool interrupted() { return flag; }
@@ -76,6 +97,7 @@ void throw_if_interrupted(const std::string& advice) {
 void stop_if_interrupted() { throw_if_interrupted("unfinished work is lost"); }
 
 void set_interrupted(bool value) {
+  wait_for_saving();
   first_time = value ? now() : 0;
   counted = value;
   flag = value;

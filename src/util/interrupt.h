@@ -7,12 +7,16 @@
 namespace crais {
 
 /// Makes SIGINT, SIGTERM, SIGHUP and SIGUSR1 set a flag. Work loops read the flag between two
-/// steps. On a terminal, the first SIGINT prints a line on stderr. A second signal ends the process
-/// at once with code 75; a signal within a tenth of a second of the first one counts as the first
-/// one (wrappers such as timeout(1) send their signal twice). SIGUSR1 does not count: a scheduler
-/// sends SIGUSR1 as a warning, and the SIGTERM after it must leave time to stop. If SIGHUP or
-/// SIGUSR1 is ignored, as under nohup(1), it stays ignored. The function may be called again.
+/// steps; where none reads it within two seconds, the process ends with code 75. On a terminal, the
+/// first SIGINT prints a line on stderr. A second signal ends the process at once with code 75; a
+/// signal within a tenth of a second of the first one counts as the first one (wrappers such as
+/// timeout(1) send their signal twice). SIGUSR1 does not count: a scheduler sends SIGUSR1 as a
+/// warning, and the SIGTERM after it must leave time to stop. If SIGHUP or SIGUSR1 is ignored, as
+/// under nohup(1), it stays ignored. The function may be called again.
 void install_interrupt_handler();
+
+/// Takes the two seconds back, for work that is worth saving.
+void wait_for_saving();
 
 /// True once a signal has arrived.
 bool interrupted();

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <new>
 #include <vector>
 
@@ -27,7 +28,13 @@ std::string size_text_of(double bytes) {
 std::string size_text(int64_t bytes) { return size_text_of(static_cast<double>(bytes)); }
 
 int64_t physical_memory() {
-  return static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  int64_t bytes = static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+  rlimit space{};
+  if (::getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur < static_cast<rlim_t>(bytes))
+    bytes = static_cast<int64_t>(space.rlim_cur);
+  int64_t of_group = 0;
+  if (std::ifstream("/sys/fs/cgroup/memory.max") >> of_group) bytes = std::min(bytes, of_group);
+  return bytes;
 }
 
 void require_memory(double bytes, const std::string& what) {

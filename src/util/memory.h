@@ -10,7 +10,7 @@ namespace crais {
 /// Bytes as "512 MiB", "1.5 GiB" or "2.0 TiB".
 std::string size_text(int64_t bytes);
 
-/// Memory of this machine, bytes.
+/// Memory that this process may use: of the machine, or where `ulimit -v` or a container sets less.
 int64_t physical_memory();
 
 /// Throws Error kArgument ("`what` take 1.5 TiB, and this machine has 16.0 GiB ...") if `bytes`

@@ -27,6 +27,9 @@ from pathlib import Path
 
 SIGNALS = [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP]
 INTERRUPTED = 75
+FUNCTION = f"{Path(__file__).parents[1]}/cli/density.py:normal"
+# estimate-logz of the Python package, which takes FILE.py:NAME.
+START = "import sys; sys.argv[0] = 'estimate-logz'; from crais.programs import run; run()"
 STOPS_WITHIN = 2.0  # seconds, of processor time if the machine is busy
 
 
@@ -36,7 +39,6 @@ class Round:
 
     command: list[str]  # without --out
     files: list[str]
-    resume: list[str] = field(default_factory=lambda: ["--resume"])
 
 
 @dataclass
@@ -70,6 +72,7 @@ def rounds(model: Path) -> dict[str, Round]:
         "learned path": Round([*images, "--path=f:jensen-shannon", "--steps=32"], results),
         "one plan a chunk": Round([*images, "--per-image", "--schedule=cess:0.95"], results),
         "estimate-logz": Round([*density, "--steps=128"], estimates),
+        "a function": Round(["estimate-logz.py", FUNCTION, "--dim=20", *density[2:], "--steps=64"], estimates),
         "expectations": Round(
             [*density, "--steps=64", "--expect=moments"], [*estimates, "expectations.csv"]
         ),
@@ -90,12 +93,15 @@ class Machine:
         self.models: list[Path] = []
         self.chance = chance
         self.tally = tally
-        self.environment = dict(os.environ, OMP_NUM_THREADS="1")
+        package = str(programs.parent / "python")
+        self.environment = dict(os.environ, OMP_NUM_THREADS="1", PYTHONPATH=package)
 
     def start(self, command: list[str], out: Path) -> subprocess.Popen[str]:
         program, *arguments = command
+        is_python = program.endswith(".py")
+        start = [sys.executable, "-Wignore", "-c", START] if is_python else [self.programs / program]
         return subprocess.Popen(
-            [str(self.programs / program), *arguments, f"--out={out}"],
+            [*start, *arguments, f"--out={out}"],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -138,8 +144,7 @@ def chunks(out: Path) -> dict[str, tuple[bytes, int]]:
     return {each.name: (each.read_bytes(), each.stat().st_mtime_ns) for each in found}
 
 
-def to_its_end(machine: Machine, name: str, command: list[str], resume: list[str], out: Path,
-               seconds: float) -> bool:  # fmt: skip
+def to_its_end(machine: Machine, name: str, command: list[str], out: Path, seconds: float) -> bool:
     """Ends a command that takes so many seconds again and again, until it has come to its end."""
     before: dict[str, tuple[bytes, int]] = {}
     for attempt in range(100):
@@ -151,8 +156,8 @@ def to_its_end(machine: Machine, name: str, command: list[str], resume: list[str
         if code == 0:
             return True
         before = found
-        if attempt == 0:
-            command = [*command, *resume]
+        if "--resume" not in command:
+            command = [*command, "--resume"]
     machine.tally.find(f"{name}: never came to its end")
     return False
 
@@ -161,7 +166,7 @@ def replaced_model(machine: Machine, name: str, one: Round, work: Path) -> None:
     """Another model of the same shape in the file's place: the command refuses, and goes on later."""
     model, other = work / "model", machine.models[1]
     command = [str(model) if each == str(machine.models[0]) else each for each in one.command]
-    one = Round(command, one.files, one.resume)
+    one = Round(command, one.files)
     shutil.copy(machine.models[0], model)
     straight, stopped = work / "straight", work / "stopped"
     start = time.monotonic()
@@ -173,13 +178,13 @@ def replaced_model(machine: Machine, name: str, one: Round, work: Path) -> None:
         return  # it was ended before it said what it is of
     before = {each: each.read_bytes() for each in stopped.rglob("*") if each.is_file()}
     shutil.copy(other, model)
-    code, errors = machine.run([*one.command, *one.resume], stopped)
+    code, errors = machine.run([*one.command, "--resume"], stopped)
     if code != 64 or "sha256" not in errors:
         machine.tally.find(f"{name}, another model: code {code}: {errors.strip()}")
     if before != {each: each.read_bytes() for each in stopped.rglob("*") if each.is_file()}:
         machine.tally.find(f"{name}, another model: files have changed")
     shutil.copy(machine.models[0], model)
-    if to_its_end(machine, name, [*one.command, *one.resume], [], stopped, 2 * after + 1):
+    if to_its_end(machine, name, [*one.command, "--resume"], stopped, 2 * after + 1):
         for file in differences(straight, stopped, one.files):
             machine.tally.find(f"{name}: {file} differs after another model was refused")
 
@@ -192,7 +197,7 @@ def interrupted(machine: Machine, name: str, one: Round, work: Path) -> None:
     if code != 0:
         machine.tally.find(f"{name}: code {code}: {errors.strip()}")
         return
-    if not to_its_end(machine, name, one.command, one.resume, stopped, seconds):
+    if not to_its_end(machine, name, one.command, stopped, seconds):
         return
     for file in differences(straight, stopped, one.files):
         machine.tally.find(f"{name}: {file} differs after interruptions")
@@ -205,7 +210,7 @@ def sharded(machine: Machine, name: str, one: Round, work: Path) -> None:
     parts = [work / "1", work / "2"]
     for part in parts:
         command = [*one.command, f"--shard={part.name}/2"]
-        if not to_its_end(machine, name, command, one.resume, part, seconds):
+        if not to_its_end(machine, name, command, part, seconds):
             return
     merge = [one.command[0], "merge", *map(str, parts), "--quiet"]
     code, errors = machine.run(merge, work / "merged")
@@ -240,7 +245,7 @@ def full_disk(machine: Machine, name: str, one: Round, work: Path) -> None:
         if left := list(out.rglob("*.tmp")):
             machine.tally.find(f"{name} on a full disk left {left[0]}")
         resize("32m")
-        code, errors = machine.run([*one.command, *one.resume], out)
+        code, errors = machine.run([*one.command, "--resume"], out)
         if code != 0:
             machine.tally.find(f"{name} after a full disk: code {code}: {errors.strip()}")
         elif found := differences(work / "straight", out, one.files):
@@ -261,7 +266,7 @@ def vanishing_folder(machine: Machine, name: str, one: Round, work: Path) -> Non
 def two_at_once(machine: Machine, name: str, one: Round, work: Path) -> None:
     """One of them computes, and the other is refused."""
     machine.run(one.command, work / "straight")
-    both = [machine.start([*one.command, *one.resume], work / "both") for _ in range(2)]
+    both = [machine.start([*one.command, "--resume"], work / "both") for _ in range(2)]
     errors = [process.communicate()[1].strip() for process in both]
     codes = [process.returncode for process in both]
     refused = [error for error in errors if "another process" in error]
@@ -283,10 +288,9 @@ def ways_of_ending(name: str, one: Round, model: Path) -> Iterator[Way]:
 
 
 def ways_of_harm(name: str, one: Round) -> Iterator[Way]:
-    if one.resume:
-        yield f"{name}, full disk", full_disk, name
-        yield f"{name}, vanishing folder", vanishing_folder, name
-    if one.resume and not name.startswith("train"):
+    yield f"{name}, full disk", full_disk, name
+    yield f"{name}, vanishing folder", vanishing_folder, name
+    if not name.startswith("train"):
         yield f"{name}, two at once", two_at_once, name
 
 

@@ -32,7 +32,7 @@ TEST(RunMainDeathTest, AnErrorIsOneLineAndItsCode) {
 
 TEST(RunMainDeathTest, EverythingElseIsInternal) {
   EXPECT_EXIT(run_and_leave([]() -> int { throw std::bad_alloc(); }), exits(70),
-              "^measure: out of memory; lower --chunk or --threads\n$");
+              "^measure: out of memory; lower --chains, --steps, --chunk or --threads\n$");
   const auto torch = [](const char* what) {
     run_and_leave([&] {
       TORCH_CHECK(false, what);
@@ -40,7 +40,7 @@ TEST(RunMainDeathTest, EverythingElseIsInternal) {
     });
   };
   EXPECT_EXIT(torch("can't allocate memory: 9 bytes"), exits(70),
-              "^measure: out of memory; lower --chunk or --threads\n$");
+              "^measure: out of memory; lower --chains, --steps, --chunk or --threads\n$");
   EXPECT_EXIT(torch("shapes differ"), exits(70), "^measure: LibTorch: shapes differ\n$");
   EXPECT_EXIT(run_and_leave([]() -> int { throw std::runtime_error("odd"); }), exits(70),
               "^measure: internal error: odd\n$");

@@ -10,6 +10,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -19,6 +20,8 @@ import pytest
 
 SOURCE = Path(os.environ.get("CRAIS_SOURCE") or Path(__file__).parents[2]).resolve()
 BIN = Path(os.environ.get("CRAIS_BIN", "/nowhere")).resolve()
+
+DENSITY = f"{Path(__file__).parent / 'density.py'}:normal"
 
 # What a launcher says to the processes that it starts, and where images lie.
 _FOREIGN = re.compile(r"CRAIS_DATA|RANK|WORLD_SIZE|(MASTER|LOCAL|TORCHELASTIC|SLURM)_\w+")
@@ -83,20 +86,26 @@ class Job:
         return subprocess.CompletedProcess(self.process.args, self.process.returncode, out, err)
 
 
+def _command(name: str) -> list[Argument]:
+    """How a program starts; estimate-logz.py is that of the Python package, for FILE.py:NAME."""
+    start = "import sys; sys.argv[0] = 'estimate-logz'; from crais.programs import run; run()"
+    return [sys.executable, "-Wignore", "-c", start] if name.endswith(".py") else [BIN / name]
+
+
 class Program:
     """A program, run in `folder`; without one, in the folder of the test."""
 
     def __init__(
         self, name: str, folder: Path | None = None, env: dict[str, str] | None = None
     ) -> None:
-        self.path = BIN / name
+        self.command = _command(name)
         self.folder = folder
-        self.env = env or {}
+        self.env = {"PYTHONPATH": str(BIN.parent / "python"), **(env or {})}
         self.jobs: list[Job] = []
 
     def run(self, *args: Argument, env: dict[str, str] | None = None) -> Done:
         return subprocess.run(
-            [self.path, *args],
+            [*self.command, *args],
             cwd=self.folder,
             env=environment({**self.env, **(env or {})}),
             stdin=subprocess.DEVNULL,
@@ -128,7 +137,7 @@ class Program:
     def start(self, *args: Argument, env: dict[str, str] | None = None) -> Job:
         """Runs it beside the test; `stop` ends what the test leaves."""
         changes = {**self.env, **(env or {})}
-        job = Job([self.path, *args], environment(changes), self.folder or Path.cwd())
+        job = Job([*self.command, *args], environment(changes), self.folder or Path.cwd())
         self.jobs.append(job)
         return job
 

@@ -5,13 +5,17 @@ One clear line, a code that is not 70 (a fault of ours), and nothing of anybody'
 
 import array
 import os
+import re
 import shutil
+import signal
 import struct
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from .programs import Argument, Program, copy, edit, refusals
+from .programs import DENSITY, Argument, Program, environment, copy, edit, refusals
 
 SMALL = "--simulate 24 --steps 8 --chains 4 --chunk 8 --quiet".split()
 LONG = "n" * 300
@@ -19,9 +23,11 @@ WORD = "a" * 50000
 HUGE = "9223372036854775807"
 
 # Each program, with the arguments of a short run.
+SHORT = "--base prior --witness none --steps 4 --quiet".split()
 QUICK = {
     "train-vae": "--data synthetic:60 --epochs 1 --quiet".split(),
-    "estimate-logz": "normal:2 --base prior --witness none --steps 4 --quiet".split(),
+    "estimate-logz": ["normal:2", *SHORT],
+    "estimate-logz.py": [DENSITY, "--dim", "2", *SHORT],
 }
 OTHERS = pytest.mark.parametrize("name", QUICK)
 
@@ -57,10 +63,42 @@ def test_names_of_folders(name: str, code: int, word: str, out: Argument) -> Non
     Program(name).expect(code, word, args=[*QUICK[name], "--out", out])
 
 
+# --- A stdout that takes nothing, and signals that come where no step ends for long.
+@OTHERS
+@pytest.mark.parametrize("where", ["/dev/full", ""], ids=["full", "closed"])
+def test_output_that_cannot_be_written(name: str, where: str) -> None:
+    program, out = Program(name), None if not where else open(where, "w")
+    done = subprocess.run(
+        [*program.command, *QUICK[name]], env=environment(program.env), stderr=subprocess.PIPE,
+        stdout=out, text=True, preexec_fn=None if out else lambda: os.close(1),
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count("\n")) == (74, 1), done.stderr
+    assert "cannot write to standard output" in done.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
+@pytest.mark.parametrize("target", ["normal:2 --leapfrog 100000000", "slow", "hanging"])
+def test_signals_end_everything_in_two_seconds(target: str, number: signal.Signals) -> None:
+    is_python = "normal" not in target
+    args = [DENSITY.replace("normal", target), "--dim", "2"] if is_python else target.split()
+    program = Program("estimate-logz.py" if is_python else "estimate-logz")
+    job = program.start(*args, *"--base prior --steps 400 --threads 1 --quiet".split())
+    status = Path(f"/proc/{job.pid}/status")
+    caught = lambda: int(re.findall("SigCgt:\t(.*)", status.read_text())[0], 16)
+    job.until(lambda: caught() >> (number - 1) & 1 == 1)
+    time.sleep(1)
+    job.send(number)
+    sent = time.monotonic()
+    done = job.end()
+    assert done.returncode == 75 and "interrupted" in done.stderr, (done.returncode, done.stderr)
+    assert time.monotonic() - sent < 2.5 * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 # --- Numbers beyond reason.
 @refusals(
     (64, f"--steps {HUGE} --dry-run", "--steps", "1000000000"),
     (64, "--steps 1000000000 --chains 1000000000 --dry-run", "more evaluations"),
+    (64, "--steps 100000000 --dry-run", "--steps", "this machine has"),
     (64, "--steps 4 --max-evals 1000", "--max-evals does nothing without --error"),
     (64, "--error 0.1 --control 0", "--error needs a control", "--control is 0"),
     (64, "--control 16 --method iwae:9", "--control", "no method anneals"),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from .programs import BIN, SOURCE, Job, Program, same
+from .programs import BIN, DENSITY, SOURCE, Job, Program, same
 
 PLAIN = "--simulate 32 --steps 200 --chains 8 --chunk 1 --step-size 0.5 --threads 1".split()
 LOGZ = "u1 --base prior --witness none --problems 12 --chunk 1".split()
@@ -72,7 +72,7 @@ def test_torchrun_starts_processes_again(vae: Path, whole: Path) -> None:
     if not found:
         pytest.skip("there is no torchrun")
     agent = Program("torchrun")
-    agent.path = Path(found)
+    agent.command = [found]
     flags = "--standalone --nproc-per-node 3 --max-restarts 20 --no-python".split()
     job = agent.start(*flags, BIN / "eval-loglik", vae, *PLAIN, "--out", "killed")
     for count in (2, 9, 16):
@@ -123,8 +123,11 @@ def test_a_shard_is_not_divided(eval_loglik: Program, vae: Path) -> None:
         ({**rank(0, 2), "LOCAL_WORLD_SIZE": "many"}, "--out never", ["LOCAL_WORLD_SIZE", "'many'"]),
     ],
 )
-def test_refuses(estimate_logz: Program, env: dict[str, str], more: str, words: list[str]) -> None:
-    estimate_logz.expect(64, "under torchrun", *words, args=[*LOGZ, *more.split()], env=env)
+@pytest.mark.parametrize("name", ["estimate-logz", "estimate-logz.py"])
+def test_refuses(name: str, env: dict[str, str], more: str, words: list[str]) -> None:
+    target = [DENSITY, "--dim", "2"] if name.endswith(".py") else ["u1"]
+    args = [*target, *LOGZ[1:], *more.split()]
+    Program(name).expect(64, "under torchrun", *words, args=args, env=env)
     assert not Path("never").exists(), "a refused process made a folder"
 
 

@@ -18,6 +18,9 @@ TEST(ChunkMemory, NumbersOfChainsAreRefusedBeforeTheyTakeIt) {
                [] { require_moving(kMost, 1, 100'000); });
   expect_error(ErrorKind::kArgument, {"`budget`", "ask for fewer"},
                [] { require_weights(1'000'000 * kMost, 1, "budget"); });
+  require_temperatures(100'000, 100);
+  expect_error(ErrorKind::kArgument, {"`steps`: 1,000,000,000 temperatures", "TiB"},
+               [] { require_temperatures(kMost, 1); });
 }
 
 }  // namespace

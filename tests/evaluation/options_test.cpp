@@ -51,7 +51,7 @@ TEST(EstimateOptions, EachIsCheckedAndNamed) {
        [](auto& o) {
          o.methods = {"ais", "iwae"}, o.expectations = {"norm"};
        }},
-      {"`keep_particles`", [](auto& o) { o.methods = {"elbo"}, o.keep_particles = true; }},
+      {"`save_particles`", [](auto& o) { o.methods = {"elbo"}, o.keep_particles = true; }},
       {"`steps`", [](auto& o) { o.steps = 0; }},
       {"`step_size`", [](auto& o) { o.step_size = 0; }},
       {"`target_acceptance`", [](auto& o) { o.target_acceptance = 1; }},

@@ -76,6 +76,15 @@ TEST(Format, Commas) {
   EXPECT_EQ(with_commas(1234567), "1,234,567");
 }
 
+TEST(Printable, IsOneLineOfShortWords) {
+  EXPECT_EQ(printable("a\nb\x1b"), "a\\nb\\x1b");
+  const std::string cut(200, 'x'), words = "model's x: 'a b' and ";
+  EXPECT_EQ(printable(words + cut + " y"), words + cut + " y");
+  EXPECT_EQ(printable(words + cut + "xxx y"), words + cut + "... y");
+  EXPECT_EQ(printable("'" + cut + " xx' y").size(), 206);  // the quote is one of the 200
+  EXPECT_EQ(printable(std::string(199, 'x') + "\u00e9\u00e9"), std::string(199, 'x') + "\u00e9...");
+}
+
 TEST(ShellQuoted, OnlyWhereItMust) {
   EXPECT_EQ(shell_quoted("results/a_1-b.c"), "results/a_1-b.c");
   EXPECT_EQ(shell_quoted(""), "''");

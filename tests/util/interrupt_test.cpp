@@ -53,5 +53,18 @@ TEST(InterruptDeathTest, AWarningIsNotTheFirstOfTwoSignals) {
   EXPECT_EXIT(raise_twice(SIGTERM, SIGUSR1, 150'000), ::testing::ExitedWithCode(0), "");
 }
 
+void never_look(bool saves) {
+  install_interrupt_handler();
+  ::raise(SIGTERM);
+  if (saves) wait_for_saving();
+  ::usleep(2'000'000);
+  ::_exit(0);
+}
+
+TEST(InterruptDeathTest, WorkThatNeverLooksEndsWithinTwoSecondsUnlessItSaves) {
+  EXPECT_EXIT(never_look(false), ::testing::ExitedWithCode(75), "unfinished work is lost");
+  EXPECT_EXIT(never_look(true), ::testing::ExitedWithCode(0), "");
+}
+
 }  // namespace
 }  // namespace crais

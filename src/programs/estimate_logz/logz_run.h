@@ -1,6 +1,7 @@
 // An estimate of a target's log normaliser, for the program and for Python.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "core/target.h"
@@ -17,5 +18,11 @@ std::shared_ptr<const Target> named_target(const LogzSettings& settings);
 /// the finished chunks. Throws Error kArgument if settings and target exclude each other.
 RunReport run_logz(LogzSettings settings, const std::shared_ptr<const Target>& target,
                    RunObserver& observer);
+
+/// Makes a target for the settings, which it may add to.
+using TargetOf = std::function<std::shared_ptr<const Target>(LogzSettings& settings)>;
+
+/// The program: estimates, and prints and writes what the command line asks for.
+void estimate_logz(const CommandLine& cli, const TargetOf& target_of);
 
 }  // namespace crais

@@ -3,6 +3,7 @@
 #include "core/spec.h"
 #include "core/target.h"
 #include "util/error.h"
+#include "util/memory.h"
 
 namespace crais {
 
@@ -104,6 +105,9 @@ LogzSettings read_logz_settings(const CommandLine& cli) {
   static_cast<RunSettings&>(settings) = read_run(cli, "problem");
   settings.target = cli.operands().front();
   settings.problems = cli.integer("problems");
+  constexpr double kRow = 256;  // bytes: the numbers of a replicate, and their text
+  require_memory(kRow * static_cast<double>(settings.problems),
+                 "--problems: " + std::to_string(settings.problems) + " replicates");
   settings.data_dir = cli.text("data-dir", "");
   settings.particles_file = cli.text("save-particles", "");
   settings.resampled = cli.flag("resampled");

@@ -23,8 +23,10 @@ class TrainingProgress : public TrainingObserver {
     std::fprintf(stderr, "train-vae: %s\n", line.c_str());
   }
   bool stop() override {
-    if (interrupted()) finish();
-    return interrupted();
+    if (!interrupted()) return false;
+    wait_for_saving();
+    finish();
+    return true;
   }
   void finish() { bar_.finish(); }
 
