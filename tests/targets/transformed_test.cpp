@@ -25,7 +25,7 @@ std::shared_ptr<const Bijection> of_funnel() {
   return std::make_shared<Coupling>(at::tensor({1, 2}, at::kLong), at::tensor({0}, at::kLong),
                                     at::zeros({1}, wide), at::ones({1}, wide),
                                     at::zeros({2, 2}, wide), at::zeros({2, 3}, wide), log_scale,
-                                    at::zeros({2, 2}, wide), at::zeros({2, 2, 4}, wide));
+                                    at::zeros({2, 2}, wide), at::zeros({2}, wide));
 }
 
 std::shared_ptr<const Target> funnel(int64_t replicates) {
