@@ -60,7 +60,6 @@ at::Tensor Coupling::drives() const {
 }
 
 Coupling::Conditional Coupling::given(const at::Tensor& a) const {
-  const int64_t num = others_.size(0);
   const at::Tensor x = (a - loc_) / scale_;
   const at::Tensor t = at::matmul(x, knees_.slice(1, 1).t()) + knees_.select(1, 0);
   const at::Tensor mean = mean_.select(1, 0) +

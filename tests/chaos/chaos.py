@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import os
 import random
 import shutil
@@ -313,6 +314,8 @@ def main() -> int:
         code, errors = machine.run([*small, "--quiet", "--seed=2"], base / "other")
         machine.models = [base / folder / "vae.safetensors" for folder in ("vae", "other")]
         available = rounds(machine.models[0])
+        if importlib.util.find_spec("torch") is None:
+            print(f"left out, for want of torch: {available.pop('a function').command[0]}")
         unknown = [name for name in arguments.names if name not in available]
         if unknown:
             sys.exit(f"unknown round '{unknown[0]}'; choose from {', '.join(available)}")
