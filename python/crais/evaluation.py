@@ -325,8 +325,9 @@ def log_normalizer(
             lambda run: native.extension().log_normalizer(*named, run, None, 0, [], [], False, ""),
             progress,
         )
-    settings = functools.partial(native.extension().settings, "estimate-logz", native.by_flag(options))
-    native.call("estimate-logz", lambda run: settings(), progress=False, unit="replicates")
+    program, asked = "estimate-logz", native.by_flag(options)  # checked before the function is called
+    checked = lambda run: native.extension().settings(program, asked)
+    native.call(program, checked, progress=False, unit="replicates")
     device = device_of([target], [value_and_grad, prior_transform])
     check_still_eval = check_modes([target, prior_transform])
     with native.as_before(device), OwnNumbers():

@@ -75,7 +75,7 @@ int run_caught(const std::string& program, const std::function<int()>& body) {
     std::cout << answer.text;
     return 0;
   } catch (const Error& error) {
-    wait_for_saving();  // nothing is left to wait for
+    lift_deadline();  // the run has ended
     return complain(program, error.what(), error.kind());
   } catch (const std::filesystem::filesystem_error& error) {
     return complain(program, error.path1().string() + ": " + error.code().message(),

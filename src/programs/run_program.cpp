@@ -153,7 +153,7 @@ RunReport run_in_folder(
   RunResults results =
       run_problems(problems, estimator, {threads, part, &observer, store ? &*store : nullptr});
   Progressed progress = progressed(results, chunks, part);
-  wait_for_saving();
+  lift_deadline();
 
   RunReport report;
   std::shared_ptr<const void> claim;  // to the files of a shared folder

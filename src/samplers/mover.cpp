@@ -3,6 +3,8 @@
 #include <utility>
 #include <vector>
 
+#include "util/interrupt.h"
+
 #ifdef CRAIS_CUDA_GRAPHS
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDAGuard.h>
@@ -85,6 +87,7 @@ Mover::Mover(const Problem& problem, const Path& path, const Transition& transit
 
 Moved Mover::operator()(const Particles& particles, const at::Tensor& beta,
                         const at::Tensor& step_size) {
+  stop_if_interrupted();  // a replay evaluates out of Problem's sight
   const Arguments arguments{particles, beta, step_size};
   if (recorder_ && has_moved_) return replayed(arguments);
   has_moved_ = true;

@@ -21,7 +21,7 @@ std::atomic<bool> flag{false};
 std::atomic<bool> counted{false};  // true after the first signal: a second one ends the process
 std::atomic<int64_t> first_time{0};
 std::atomic<bool> notices{false};
-std::atomic<bool> waits{false};  // the timer is ours, which a caller of the library may have too
+std::atomic<bool> deadline{false};  // the timer is ours: a caller of the library may have another
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free);
 
 constexpr int64_t kSameKeystroke = 100'000'000;  // nanoseconds
@@ -46,7 +46,7 @@ void set_timer(time_t seconds, suseconds_t microseconds) {
 
 void handle(int signal) {
   const int saved = errno;
-  flag = waits = true;
+  flag = deadline = true;
   set_timer(1, 500'000);          // the system takes its time to free what a process holds
   if (signal == SIGUSR1) return;  // a warning; the signal that follows counts as the first
   if (!counted.exchange(true)) {
@@ -84,8 +84,8 @@ void install_interrupt_handler() {
   ::sigaction(SIGALRM, &action, nullptr);
 }
 
-void wait_for_saving() {
-  if (waits.exchange(false)) set_timer(0, 0);
+void lift_deadline() {
+  if (deadline.exchange(false)) set_timer(0, 0);
 }
 
 bool interrupted() { return flag; }
@@ -97,7 +97,7 @@ void throw_if_interrupted(const std::string& advice) {
 void stop_if_interrupted() { throw_if_interrupted("unfinished work is lost"); }
 
 void set_interrupted(bool value) {
-  wait_for_saving();
+  lift_deadline();
   first_time = value ? now() : 0;
   counted = value;
   flag = value;

@@ -15,8 +15,8 @@ namespace crais {
 /// under nohup(1), it stays ignored. The function may be called again.
 void install_interrupt_handler();
 
-/// Takes the two seconds back, for work that is worth saving.
-void wait_for_saving();
+/// Lets what follows a signal take longer than two seconds: it saves results.
+void lift_deadline();
 
 /// True once a signal has arrived.
 bool interrupted();

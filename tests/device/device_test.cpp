@@ -20,6 +20,8 @@
 #include "support/temporary_folder.h"
 #include "targets/decoder_posterior.h"
 #include "targets/decoder_target.h"
+#include "util/error.h"
+#include "util/interrupt.h"
 
 namespace crais {
 namespace {
@@ -304,6 +306,10 @@ TEST_P(DeviceMovers, ReplayTheSameNumbers) {
       seen.insert(seen.end(), {particles.e.cpu(), particles.log_gamma.cpu(),
                                particles.grad_log_gamma.cpu(), moved.accept_prob.cpu()});
     }
+    set_interrupted(true);  // by a signal, which a replay heeds too
+    const at::Tensor beta = at::ones({kImages}, at::kDouble).to(mock_device());
+    EXPECT_THROW(move(particles, beta, 0.5 * beta), Error);
+    set_interrupted(false);
     return seen;
   };
   for (const Target* target : std::vector<const Target*>{images.target.get(), u2.get()}) {

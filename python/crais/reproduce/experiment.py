@@ -112,9 +112,10 @@ class _Row:
 
         def count(settings: list[str]) -> list[float]:
             flags = [pilot_flags(match.replace("@", setting), steps) for setting in settings]
-            for _ in range(2):
-                found = [self._variant(one, only_plans=True) for one in flags]
-                self.store.run(f"plans of {steps}")
+            plans = functools.partial(self._variant, only_plans=True)
+            list(map(plans, flags))
+            self.store.run(f"plans of {steps}")
+            found = list(map(plans, flags))
             return [math.inf if re.search(_TOO_LONG, one.failed) else one.mean("transitions") for one in found]
 
         self.values["setting"], _, self.trials = match_transitions(match, steps, count)

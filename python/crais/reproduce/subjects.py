@@ -100,9 +100,9 @@ def subject_of(
     for part in pixels.flatten(1).double().split(500):
         key = json.dumps(["integral", identity[0], digest_of(part), int(points)])
         tasks.append(Task(key, functools.partial(integral, decoder, part, int(points))))
-    for _ in range(2):
-        found = store.results(tasks)
-        store.run(f"integrals by {points}")
+    store.results(tasks)
+    store.run(f"integrals by {points}")
+    found = store.results(tasks)
     truth = torch.tensor([value for one in found for value in one["log_p"]], dtype=torch.float64)
     return Subject(str(file), {**own, **chosen}, identity, truth=truth)
 

@@ -24,7 +24,7 @@ class TrainingProgress : public TrainingObserver {
   }
   bool stop() override {
     if (!interrupted()) return false;
-    wait_for_saving();
+    lift_deadline();
     finish();
     return true;
   }
