@@ -55,7 +55,7 @@ int run(int argc, char** argv) {
   if (arguments.device.is_cpu()) {
     contenders.push_back({"anneal, " + fused.evaluator(), [&] { anneal_with(fused); }});
     contenders.push_back({"evaluations, " + fused.evaluator(), [&] { evaluations_of(fused); }});
-    if (fused.forces_pay(at::kBFloat16)) {
+    if (fused.traits().forces_pay) {
       contenders.push_back({"anneal, " + chosen_evaluator(), [&] { anneal_with(*cheap); }});
       contenders.push_back({"evaluations, " + chosen_evaluator(), [&] { evaluations_of(*cheap); }});
     }

@@ -58,7 +58,7 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
                              (climber.is_stuck() & (until > 0));
     const at::Tensor going = at::nonzero(~stops).flatten();
     if (going.size(0) == 0) break;
-    if (going.size(0) < place.size(0) && target.can_select()) {
+    if (going.size(0) < place.size(0) && target.traits().can_select) {
       mode.put(place, climber, factored.covariance_root, earlier, failed);
       climber.narrow(going);
       place = place.index_select(0, going);

@@ -64,7 +64,7 @@ class Climb {
     constexpr double kNudge = 1e-3;  // standard deviations of the fit
     at::Tensor is_flat = (now_.grad == 0).flatten(1).all(-1);
     const at::Tensor rows = at::nonzero(is_flat).flatten();
-    if (rows.numel() == 0 || !target_->can_select()) return at::zeros_like(is_flat);
+    if (rows.numel() == 0 || !target_->traits().can_select) return at::zeros_like(is_flat);
     cost += Cost::with_gradient(rows.numel());
     const at::Tensor root = covariance_root.index_select(0, rows);
     const at::Tensor nudged =

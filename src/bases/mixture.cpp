@@ -185,9 +185,9 @@ class Mixture : public BaseRule {
 
   Base build(const Target& target, at::Generator& rng) const override {
     const c10::NoGradGuard no_grad;
-    if (!target.can_select())
+    if (!target.traits().can_select)
       return BaseRegistry::instance().make("base", "pilot")->build(target, rng);
-    if (target.is_replicated())
+    if (target.traits().is_replicated)
       return repeated(together({fitted(*target.slice(0, 1), rng)}), target.num_problems());
     std::vector<Base> fits;
     for (int64_t p = 0; p < target.num_problems(); ++p)
@@ -354,7 +354,7 @@ class Mixture : public BaseRule {
                                      const at::Tensor& test, const Parts& parts,
                                      at::Generator& host) {
     BijectionFits blind(train, no_funnels(train));
-    if (!search.one.is_replicated()) return blind;
+    if (!search.one.traits().is_replicated) return blind;
     BijectionFits knowing(train, find_funnels(search.one, train, host, search.cost));
     if (!knowing.funnels().drivers.any().item<bool>()) return blind;
     const auto height = [&](BijectionFits& fits) {
@@ -368,7 +368,7 @@ class Mixture : public BaseRule {
   /// Splines are bound to the draws, which must not be astray. A bijection belongs to all problems:
   /// they must be replicates.
   static std::vector<Kind> kinds_for(const Target& one, bool with_splines) {
-    if (!one.is_replicated()) return {Kind::kNone};
+    if (!one.traits().is_replicated) return {Kind::kNone};
     if (!with_splines) return {Kind::kNone, Kind::kCoupling};
     return {Kind::kNone, Kind::kCoupling, Kind::kSpline, Kind::kBoth};
   }
@@ -384,7 +384,7 @@ class Mixture : public BaseRule {
       root = at::cat({root, modes.light_modes->matrix()});
     }
     const int64_t count = loc.size(0), each = std::max<int64_t>(1, particles_ / count);
-    if (!search.one.is_replicated() || count < kFew) return {};
+    if (!search.one.traits().is_replicated || count < kFew) return {};
     const at::Tensor e = at::empty({count, each, search.one.dim()}, search.one.options());
     const at::Tensor draws = AffineMap(loc, root)
                                  .to_z(fill_normal(e, search.rng))

@@ -247,7 +247,7 @@ struct Effort {
 /// A density is worth a longer search than one image of many.
 Effort effort_for(const Target& target) {
   const int64_t curvature = target.curvature_cost(), ends = target.dim() > kManyDims ? 4 : 8;
-  if (target.is_replicated())
+  if (target.traits().is_replicated)
     return {std::clamp<int64_t>(1500 / curvature, 4, 128), 16, ends, 1e-3, 64, 40'000};
   return {std::clamp<int64_t>(600 / curvature, 4, 48), 8, 4, 0.1, 32,
           std::numeric_limits<int64_t>::max()};
@@ -259,14 +259,14 @@ class Modes : public BaseRule {
       : widening_(widening), starts_(starts), batches_(batches) {}
 
   Base build(const Target& target, at::Generator& rng) const override {
-    if (!target.can_select())
+    if (!target.traits().can_select)
       return BaseRegistry::instance().make("base", "laplace")->build(target, rng);
     const AffineMap guess = first_guess(target);
     const Effort effort = effort_of(target);
     Cost cost;
     Fits fits;
     std::vector<Found> found;
-    const bool is_bare = target.is_replicated();
+    const bool is_bare = target.traits().is_replicated;
     if (sweeps(target)) {
       const Peaks peaks = peaks_of_sweep(target, 2 * effort.most, rng, cost);
       // Draws come from both sides of a kink.
@@ -306,7 +306,7 @@ class Modes : public BaseRule {
     int64_t cost = reach;
     if (sweeps(target)) {
       cost += sweep_size(target.dim()) + kFewStarts * climb;
-    } else if (target.is_replicated()) {
+    } else if (target.traits().is_replicated) {
       cost += effort.starts * climb;
     } else {
       cost += std::min(kFewStarts, effort.starts) * (climb + kDrawsAStart / 2);
@@ -319,7 +319,7 @@ class Modes : public BaseRule {
  private:
   bool sweeps(const Target& target) const {
     constexpr int64_t kFewDims = 3;
-    return !target.is_replicated() && target.dim() <= kFewDims && starts_ + batches_ == 0;
+    return !target.traits().is_replicated && target.dim() <= kFewDims && starts_ + batches_ == 0;
   }
 
   Effort effort_of(const Target& target) const {
@@ -333,7 +333,7 @@ class Modes : public BaseRule {
   /// quarter after a round goes on.
   Fits searched(const Target& target, const AffineMap& guess, const Effort& effort, bool is_first,
                 at::Generator& rng, Cost& cost) const {
-    const bool is_bare = target.is_replicated();
+    const bool is_bare = target.traits().is_replicated;
     const int64_t starts =
         is_first && !is_bare ? std::min(kFewStarts, effort.starts) : effort.starts;
     at::Tensor from = start_points(target, guess, starts, is_first, rng, cost);
@@ -360,7 +360,7 @@ class Modes : public BaseRule {
     const at::Tensor rows = at::nonzero(start.isfinite().all(1)).flatten();
     Mode ends = climb(*many->select(rows), start.index_select(0, rows), kRounds, until, cost);
     // Far out in a flat tail a climb gets stuck: Newton's step is any number too long.
-    if (target.is_replicated() && (ends.decrement < until).any().item<bool>())
+    if (target.traits().is_replicated && (ends.decrement < until).any().item<bool>())
       ends.failed = ends.failed | (ends.decrement > kStray);
     fits.add(*many, ends.among(start.size(0), rows), from.size(0), cost);
   }
@@ -410,7 +410,7 @@ class Modes : public BaseRule {
     const AffineMap prior = target.prior_base();
     const at::Tensor e = fill_normal(at::empty({problems, starts, dim}, target.options()), rng);
     at::Tensor z = prior.to_z(e).clone();
-    if (target.is_replicated()) {
+    if (target.traits().is_replicated) {
       const int64_t count = dim > kManyDims ? 2 : static_cast<int64_t>(std::size(kScales));
       for (int64_t s = 0; s < starts; ++s) z.select(1, s).mul_(kScales[s % count]);
     } else {
@@ -419,7 +419,7 @@ class Modes : public BaseRule {
     }
     if (!with_guess) return z;
     z.select(1, 0).copy_(guess.loc());
-    const std::optional<at::Tensor> known = target.starts();
+    const std::optional<at::Tensor> known = target.traits().starts;
     if (!known) return z;
     return at::cat({known->to(z.options()).expand({problems, known->size(0), dim}), z}, 1);
   }
@@ -523,8 +523,8 @@ class Modes : public BaseRule {
     for (size_t i = 0; i < found.size(); ++i) {
       failed.push_back(found[i].climbs.empty());
       ambiguous.push_back(found[i].is_cut || found[i].unseen > kUnseen ||
-                          (!target.is_replicated() && found[i].mass_once > kUnseenMass) ||
-                          (target.is_replicated() && found[i].unseen_mass > kUnseenMass));
+                          (!target.traits().is_replicated && found[i].mass_once > kUnseenMass) ||
+                          (target.traits().is_replicated && found[i].unseen_mass > kUnseenMass));
       if (!found[i].climbs.empty()) continue;
       const auto p = static_cast<int64_t>(i);
       const auto place = std::find_if(parts.begin(), parts.end(),

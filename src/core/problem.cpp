@@ -49,7 +49,7 @@ at::Tensor checked_starts(const at::Tensor& log_density, const Target& target) {
   constexpr double kFew = 1e-2;
   const at::Tensor undefined = log_density.isnan();
   const bool forgiven =
-      target.forgives_starts() && undefined.to(at::kDouble).mean().item<double>() < kFew;
+      target.traits().forgives_starts && undefined.to(at::kDouble).mean().item<double>() < kFew;
   const at::Tensor checked =
       forgiven ? log_density.masked_fill(undefined, -std::numeric_limits<double>::infinity())
                : log_density;

@@ -33,13 +33,21 @@ std::shared_ptr<const Target> Target::shared() const {
 }
 
 AffineMap Target::prior_base() const {
-  return AffineMap::identity(num_problems(), dim(), options());
+  if (!traits_.prior) return AffineMap::identity(num_problems(), dim(), options());
+  return {traits_.prior->loc().expand({num_problems(), -1}).contiguous(),
+          traits_.prior->matrix().expand({num_problems(), -1, -1}).contiguous()};
+}
+
+std::optional<at::Tensor> Target::true_log_normalizer() const {
+  if (!traits_.log_normalizer) return {};
+  return traits_.log_normalizer->expand({num_problems()});
 }
 
 double probe(const Target& target) {
   const c10::NoGradGuard no_grad;
   at::Tensor points = at::linspace(-1.0, 1.5, target.dim(), target.options()).unsqueeze(0);
-  if (const auto starts = target.starts()) points = at::cat({points, starts->to(points.options())});
+  if (const auto& starts = target.traits().starts)
+    points = at::cat({points, starts->to(points.options())});
   return target.log_density(points.expand({target.num_problems(), points.size(0), target.dim()}))
       .to(at::kDouble)
       .sum()

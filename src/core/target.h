@@ -8,7 +8,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "core/affine_map.h"
 #include "core/registry.h"
@@ -25,6 +24,25 @@ struct Evaluation {
 struct Components {
   at::Tensor shares;  // [P,K,C] float64: share of each component in gamma(z); they sum to 1
   at::Tensor masses;  // [C] float64: share of each in Z, the mean of `shares` under the target
+};
+
+/// What is known of a target in advance. A target fills it in its constructor.
+struct Traits {
+  at::TensorOptions tensors = at::kDouble;  ///< dtype and device of particles
+  bool can_select = false;  ///< `select` divides it; else it is estimated whole, without `budget`
+  bool is_replicated = false;      ///< every problem has the same density: one fit is for all
+  bool may_be_multimodal = false;  ///< a search for modes should start at several points
+  /// Bases may reach farther than the density is meant for: NaN at fewer than one in a hundred
+  /// starting particles counts as zero.
+  bool forgives_starts = false;
+  /// Every evaluation of particles of one shape launches the same operations on a device and waits
+  /// for none of them: a move may be recorded once and replayed.
+  bool is_replayable = false;
+  bool forces_pay = false;     ///< `with_forces(at::kBFloat16)` is faster on this machine
+  int64_t curvature_cost = 0;  ///< at one point, in evaluations of a particle; 0: D + 1
+  std::optional<at::Tensor> starts = {};  ///< [S,D], from which a search for modes climbs first
+  std::optional<at::Tensor> log_normalizer = {};  ///< log Z [P] or, if all agree, [1], nats
+  std::optional<AffineMap> prior = {};  ///< mean and covariance of the prior, if not N(0, I)
 };
 
 /// P unnormalised densities gamma_p(z) on R^D. Immutable after construction: threads may share it.
@@ -50,8 +68,7 @@ class Target : public std::enable_shared_from_this<Target> {
   /// log gamma [P,K], nats, at z [P,K,D].
   virtual at::Tensor log_density(const at::Tensor& z) const = 0;
 
-  /// Value and gradient together: one evaluation, the unit of cost. Default: autograd of
-  /// log_density.
+  /// Value and gradient: one evaluation, the unit of cost. Default: autograd of log_density.
   virtual Evaluation evaluate(const at::Tensor& z) const;
 
   /// A target with the same problems and, up to rounding, the same values, whose gradients use
@@ -59,59 +76,18 @@ class Target : public std::enable_shared_from_this<Target> {
   /// particles need less precision than the values that accept and weigh them. The gradient must be
   /// a function of z alone, bit for bit. Null if there is no such target, which is the default.
   virtual std::shared_ptr<const Target> with_forces(at::ScalarType /*dtype*/) const { return {}; }
-  /// True if `with_forces(dtype)` is faster than this target on this machine.
-  virtual bool forces_pay(at::ScalarType /*dtype*/) const { return false; }
 
-  /// True if the target can be divided into its problems by `select`. A target that cannot is
-  /// estimated as a whole, without `budget`.
-  virtual bool can_select() const { return false; }
-
-  /// True if every problem has the same density: bases may be fitted to one problem. Default:
-  /// false.
-  virtual bool is_replicated() const { return false; }
-
-  /// The problems at `index` [Q] int64, in the order of `index`. Throws Error kArgument unless
-  /// can_select().
+  /// The problems at `index` [Q] int64, in its order. Throws kArgument unless traits().can_select.
   virtual std::shared_ptr<const Target> select(const at::Tensor& index) const;
-
-  /// The problems from `begin` to `end` - 1. Returns this target if these are all problems.
-  std::shared_ptr<const Target> slice(int64_t begin, int64_t end) const;
-
-  /// dtype and device of its particles. Default: float64 on the CPU.
-  virtual at::TensorOptions options() const { return at::kDouble; }
 
   /// Minus the Hessian of log gamma at one point of each problem, or a positive definite substitute
   /// such as Gauss-Newton's: z [P,D] -> [P,D,D]. Default: autograd (D vector-Jacobian products of
   /// the gradient), or differences of gradients if second derivatives are missing or not finite.
   /// The result may be indefinite or not finite if log gamma is not concave or not finite.
   virtual at::Tensor curvature(const at::Tensor& z) const;
-  /// Cost of `curvature` at one point, in evaluations of a particle, rounded up.
-  virtual int64_t curvature_cost() const { return dim() + 1; }
-
-  /// The normal with the mean and covariance of the prior. Default: N(0, I).
-  virtual AffineMap prior_base() const;
 
   /// A base that was fitted in advance, such as an encoder's q(z | x).
   virtual std::optional<AffineMap> amortised_base() const { return {}; }
-
-  /// True if the density probably has further modes or kinks beside the mode that a climb finds. A
-  /// search should then start at several points. Default: false.
-  virtual bool may_be_multimodal() const { return false; }
-
-  /// Known points [S,D] from which a search for modes climbs first. Default: none.
-  virtual std::optional<at::Tensor> starts() const { return {}; }
-
-  /// True if bases may reach farther than the density is meant for: NaN at fewer than one in a
-  /// hundred starting particles then counts as zero. Default: false.
-  virtual bool forgives_starts() const { return false; }
-
-  /// True if every evaluation of particles of one shape launches the same operations on a device
-  /// and waits for none of them. A move may then be recorded once and replayed. Default: false (not
-  /// known).
-  virtual bool is_replayable() const { return false; }
-
-  /// log Z [P], nats, if it is known.
-  virtual std::optional<at::Tensor> true_log_normalizer() const { return {}; }
 
   /// The components at z [P,K,D], if the target is a mixture that knows them. Cost: as a density.
   virtual std::optional<Components> components(const at::Tensor& /*z*/) const { return {}; }
@@ -123,8 +99,24 @@ class Target : public std::enable_shared_from_this<Target> {
     return {};
   }
 
+  const Traits& traits() const { return traits_; }
+  at::TensorOptions options() const { return traits_.tensors; }
+  int64_t curvature_cost() const {
+    return traits_.curvature_cost > 0 ? traits_.curvature_cost : dim() + 1;
+  }
+  /// The prior's normal for each problem.
+  AffineMap prior_base() const;
+  /// log Z [P], nats, if it is known.
+  std::optional<at::Tensor> true_log_normalizer() const;
+
+  /// The problems from `begin` to `end` - 1. Returns this target if these are all problems.
+  std::shared_ptr<const Target> slice(int64_t begin, int64_t end) const;
+
   /// This target as a shared pointer: owning if a shared_ptr owns the target, else borrowed.
   std::shared_ptr<const Target> shared() const;
+
+ protected:
+  Traits traits_;
 };
 
 /// A pointer to a target that its caller owns and keeps alive while the pointer is used.

@@ -84,8 +84,8 @@ struct Fit {
 std::vector<std::vector<Fit>> fits_of(const Target& target) {
   std::vector<Fit> modes = {{"modes"}, {"modes", ",batches=2"}, {"modes", ",batches=1"}};
   const std::vector<Fit> laplace = {{"laplace"}, {"laplace", ",rounds=2"}};
-  if (!target.can_select()) return {laplace};
-  if (!target.may_be_multimodal()) return {laplace, modes};
+  if (!target.traits().can_select) return {laplace};
+  if (!target.traits().may_be_multimodal) return {laplace, modes};
   modes.insert(modes.end(), laplace.begin(), laplace.end());
   return {modes};
 }
@@ -137,7 +137,7 @@ AffineMap base_of(const EstimatorParts& parts, const Target& pilots, Cost& cost)
     cost += base.cost;
     return base;
   };
-  if (!pilots.can_select()) return fitted(pilots).main_parts();
+  if (!pilots.traits().can_select) return fitted(pilots).main_parts();
   const Base first = fitted(*pilots.slice(0, 1));
   const int64_t few =
       std::min(pilots.num_problems(), kBaseCost / std::max<int64_t>(1, first.cost.densities));
@@ -208,10 +208,11 @@ std::vector<std::string> base_candidates(const EstimatorParts& parts, const Targ
     const double cost = expected_cost(fit->name(widening), target),
                  all = expected_cost(fit->refined(widening), target);
     const bool refines =
-        !target.is_replicated() && all <= most && all - cost <= kRefiningShare * estimate;
+        !target.traits().is_replicated && all <= most && all - cost <= kRefiningShare * estimate;
     candidates.push_back(refines ? fit->refined(widening) : fit->name(widening));
   }
-  if (target.amortised_base() && !target.may_be_multimodal()) candidates.emplace_back("encoder");
+  if (target.amortised_base() && !target.traits().may_be_multimodal)
+    candidates.emplace_back("encoder");
   candidates.emplace_back("prior");
   return candidates;
 }
@@ -220,7 +221,7 @@ std::optional<at::ScalarType> choose_forces(const EstimatorParts& parts, const T
                                             Cost& cost) {
   const std::string& requested = parts.options.force_dtype;
   if (requested == "float32" || parts.num_anneals() == 0) return {};
-  if (requested == "auto" && !pilots.forces_pay(at::kBFloat16)) return {};
+  if (requested == "auto" && !pilots.traits().forces_pay) return {};
   const auto cheap = pilots.with_forces(at::kBFloat16);
   if (requested == "auto")
     return cheap && is_as_good(parts, pilots, cost) ? std::optional(at::kBFloat16) : std::nullopt;

@@ -12,15 +12,10 @@
 #include "util/error.h"
 
 namespace crais {
-namespace {
-
-constexpr const char* kAuto = "auto";
-
-}  // namespace
 
 Estimator::Estimator(EstimateOptions options)
     : parts_(std::make_shared<EstimatorParts>(std::move(options))) {
-  if (parts_->options.base != kAuto) BaseRegistry::instance().make("base", parts_->options.base);
+  if (parts_->options.base != "auto") BaseRegistry::instance().make("base", parts_->options.base);
 }
 
 const EstimateOptions& Estimator::options() const { return parts_->options; }
@@ -45,7 +40,7 @@ int64_t Estimator::num_pilots(int64_t num_problems) const {
 }
 
 std::shared_ptr<const Target> Estimator::first_pilots(const Target& given) const {
-  return given.num_problems() > options().pilot_problems && given.can_select()
+  return given.num_problems() > options().pilot_problems && given.traits().can_select
              ? given.slice(0, options().pilot_problems)
              : given.shared();
 }
@@ -59,8 +54,8 @@ TunedEstimator Estimator::tune(const Target& given, int64_t num_problems) const 
   TunedState state;
   state.forces = choose_forces(*parts_, pilots, state.tuning);
   state.base = options().base;
-  if (state.base == kAuto && given.is_replicated() && anneals()) state.base = "mixture";
-  if (state.base == kAuto) {
+  if (state.base == "auto" && given.traits().is_replicated && anneals()) state.base = "mixture";
+  if (state.base == "auto") {
     BaseChoice choice = choose_base(*parts_, pilots, num_problems, state.forces);
     state.base = choice.name;
     state.plan = std::move(choice.plan);
@@ -113,7 +108,8 @@ TunedEstimator tune(const Target& target, const EstimateOptions& options) {
   const Estimator estimator(options);
   const int64_t num_problems = target.num_problems();
   const int64_t pilots = estimator.num_pilots(num_problems);
-  return estimator.tune(target.can_select() ? *target.slice(0, pilots) : target, num_problems);
+  return estimator.tune(target.traits().can_select ? *target.slice(0, pilots) : target,
+                        num_problems);
 }
 
 }  // namespace crais

@@ -48,7 +48,7 @@ Result estimate_log_normalizer(const Target& target, const EstimateOptions& opti
                                const LogNormalizerRun& run) {
   EstimateOptions whole = options;
   const ProblemSource problems = ProblemSource::of(target.shared());
-  if (!target.can_select()) whole.chunk = whole.pilot_problems = problems.count;
+  if (!target.traits().can_select) whole.chunk = whole.pilot_problems = problems.count;
   const Estimator estimator(whole);
   std::optional<ResultStore> store;
   if (!run.folder.empty()) store.emplace(run.folder, record_of(target, whole, run.name), run.store);

@@ -49,7 +49,7 @@ struct LogNormalizerRun {
 ///     const crais::Result r = crais::estimate_log_normalizer(target, {.chains = 16, .seed = 1});
 ///     std::printf("log Z = %.3f +- %.3f\n", r.value.item<double>(), r.std_error.item<double>());
 ///
-/// A target that cannot select (see Target::can_select) is one chunk on one thread. Throws the
+/// A target that cannot select (see Traits) is one chunk on one thread. Throws the
 /// errors of its parts. If the observer stops the run, throws Error kInterrupted; with a `folder`
 /// the run can be resumed. Cost: `summary`, in evaluations of one problem.
 Result estimate_log_normalizer(const Target& target, const EstimateOptions& options = {},

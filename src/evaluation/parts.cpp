@@ -80,7 +80,8 @@ Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& t
               uint64_t stream) {
   at::Generator rng = stream_of(parts, target, Purpose::kBase, stream);
   const int64_t count = target.num_problems();
-  if (!target.is_replicated() || !target.can_select() || count == 1) return rule.build(target, rng);
+  if (!target.traits().is_replicated || !target.traits().can_select || count == 1)
+    return rule.build(target, rng);
   return repeated(rule.build(*target.slice(0, 1), rng), count);
 }
 

@@ -57,7 +57,7 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
   if (size.num_problems > 1)
     budget.base_cost = static_cast<int64_t>(static_cast<double>(base.cost.densities) /
                                             pilots_count * (1 + 0.5 / std::sqrt(pilots_count)));
-  if (target.is_replicated())  // those of a chunk share one fit
+  if (target.traits().is_replicated)  // those of a chunk share one fit
     budget.base_cost = first.cost.densities / std::min(parts.options.chunk, num_problems);
   if (base.partition)
     budget.num_anneals *= static_cast<double>(base.partition->num_parts()) / pilots_count;
@@ -73,7 +73,7 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
 }
 
 bool plans_by_chunk(const EstimateOptions& options, const Target& target, const std::string& base) {
-  return target.is_replicated() && (is_mixture(base) || options.error);
+  return target.traits().is_replicated && (is_mixture(base) || options.error);
 }
 
 namespace {

@@ -126,7 +126,7 @@ void TunedEstimator::estimate(const Target& target, ChunkResult& result, Rounds&
       MethodResult found = estimate_under(plan, method, centre.problem, seed);
       run = to_run(found, target.num_problems());
       if (base.partition) share_cost(*base.partition, run);
-      if (options().witness && target.is_replicated() && is_mixture(state_.base) &&
+      if (options().witness && target.traits().is_replicated && is_mixture(state_.base) &&
           found.particles && !result.settled && needs_witness(plan.has_moves(), centre.problem))
         result.settled =
             settled_share(*parts_, centre.problem, plan, *found.particles, stream, result.tuning);

@@ -89,7 +89,7 @@ SettledShare settled_share(const EstimatorParts& parts, const Problem& problem, 
 }
 bool wants_second_opinion(const EstimateOptions& options, const Target& target,
                           const std::string& base) {
-  return options.witness && target.is_replicated() && !is_mixture(base) &&
+  return options.witness && target.traits().is_replicated && !is_mixture(base) &&
          std::find(options.methods.begin(), options.methods.end(), "ais") != options.methods.end();
 }
 

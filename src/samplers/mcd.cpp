@@ -204,7 +204,7 @@ class Lessons {
  public:
   Lessons(const Problem& problem, const McdTrainingOptions& options, uint64_t seed)
       : batch_(options.batch),
-        draws_(problem.num_problems() > batch_ && problem.target().can_select()),
+        draws_(problem.num_problems() > batch_ && problem.target().traits().can_select),
         held_out_(
             draws_ ? std::clamp<int64_t>(problem.num_problems() / 4, 1, options.validation_chains)
                    : 0),

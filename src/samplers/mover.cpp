@@ -82,8 +82,8 @@ Mover::Mover(const Problem& problem, const Path& path, const Transition& transit
 Mover::Mover(const Problem& problem, const Path& path, const Transition& transition,
              at::Generator& rng)
     : Mover(problem, path, transition, rng,
-            problem.target().is_replayable() && path.is_replayable() ? make_recorder(rng)
-                                                                     : nullptr) {}
+            problem.target().traits().is_replayable && path.is_replayable() ? make_recorder(rng)
+                                                                            : nullptr) {}
 
 Moved Mover::operator()(const Particles& particles, const at::Tensor& beta,
                         const at::Tensor& step_size) {

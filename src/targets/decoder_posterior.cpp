@@ -121,6 +121,25 @@ DecoderPosterior::DecoderPosterior(std::shared_ptr<const LatentModel> model, con
   if (labels_.defined() && (labels_.dim() < 1 || labels_.size(0) != data_.size(0) ||
                             labels_.sizes().slice(1) != at::IntArrayRef(described.labels->shape)))
     throw argument_error("labels must be [P, ...] of the model's shape of labels");
+  traits_ = known();
+}
+
+Traits DecoderPosterior::known() const {
+  Traits traits;
+  traits.tensors = data_.options();
+  traits.can_select = true;
+  // Posteriors of all decoders but MLPs with Bernoulli pixels have kinks, tails and further modes.
+  traits.may_be_multimodal = by_hand_ == nullptr || !by_hand_->likelihood.is_bernoulli();
+  traits.is_replayable = by_hand_ != nullptr;
+  traits.forces_pay = fused_ ? has_cheap_kernel(at::kBFloat16) : model_->has_forces(at::kBFloat16);
+  // In closed form: from the number of multiply-adds. Else 2 D outputs of half an evaluation each,
+  // or 2 D evaluations.
+  traits.curvature_cost = by_hand_ != nullptr                   ? gauss_newton_cost(*by_hand_)
+                          : dim() > kMostDense                  ? 2 * kDirections
+                          : model_->description().has("output") ? dim()
+                                                                : 2 * dim();
+  traits.prior = normal_of_prior(*model_, traits.tensors);
+  return traits;
 }
 
 Evaluation DecoderPosterior::evaluate(const at::Tensor& z) const { return evaluated(z, forces_); }
@@ -139,10 +158,6 @@ at::Tensor DecoderPosterior::log_density(const at::Tensor& z) const {
 
 bool DecoderPosterior::has_cheap_kernel(at::ScalarType dtype) const {
   return dtype == at::kBFloat16 && fused_ && fused_->cheap();
-}
-
-bool DecoderPosterior::forces_pay(at::ScalarType dtype) const {
-  return fused_ ? has_cheap_kernel(dtype) : model_->has_forces(dtype);
 }
 
 std::shared_ptr<const Target> DecoderPosterior::with_forces(at::ScalarType dtype) const {
@@ -242,12 +257,6 @@ at::Tensor DecoderPosterior::curvature(const at::Tensor& z) const {
   return precision;
 }
 
-int64_t DecoderPosterior::curvature_cost() const {
-  if (by_hand_ != nullptr) return gauss_newton_cost(*by_hand_);
-  if (dim() > kMostDense) return 2 * kDirections;
-  return model_->description().has("output") ? dim() : 2 * dim();
-}
-
 at::Tensor DecoderPosterior::jacobian(const at::Tensor& z, const at::Tensor& problem) const {
   const at::Tensor points = displaced(z.unsqueeze(0))[0];
   const bool is_fused = fused_for(points, std::nullopt) != nullptr;
@@ -321,14 +330,6 @@ std::optional<AffineMap> DecoderPosterior::amortised_base() const {
     scales.push_back(q.scale);
   }
   return AffineMap::encoded(at::cat(locs), at::cat(scales));
-}
-
-bool DecoderPosterior::may_be_multimodal() const {
-  return by_hand_ == nullptr || !by_hand_->likelihood.is_bernoulli();
-}
-
-AffineMap DecoderPosterior::prior_base() const {
-  return ModelPrior(model_, options(), num_problems()).prior_base();
 }
 
 std::optional<at::Tensor> DecoderPosterior::exact_sample(int64_t k, at::Generator& /*rng*/) const {

@@ -54,7 +54,6 @@ class DecoderPosterior : public Target {
 
   int64_t num_problems() const override { return data_.size(0); }
   int64_t dim() const override { return model_->description().latent; }
-  at::TensorOptions options() const override { return data_.options(); }
   /// Always computed by differentiable ATen code or the model's own functions. With the model's own
   /// functions it costs as much as `evaluate`.
   at::Tensor log_density(const at::Tensor& z) const override;
@@ -62,9 +61,6 @@ class DecoderPosterior : public Target {
   /// A target with forces in `dtype`: of a fused evaluator that has them, else by ATen's backward
   /// products in `dtype`, or the model's own. Curvatures stay exact.
   std::shared_ptr<const Target> with_forces(at::ScalarType dtype) const override;
-  bool forces_pay(at::ScalarType dtype) const override;
-  bool is_replayable() const override { return by_hand_ != nullptr; }
-  bool can_select() const override { return true; }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
 
   /// Gauss-Newton, P + J^T W J: J = d output / dz, W the likelihood's Fisher information, P minus
@@ -74,17 +70,9 @@ class DecoderPosterior : public Target {
   /// minus the Hessian of log p(x, z), by differences of its gradient. In more than 256 dimensions:
   /// P plus minus the Hessian of log p(x | z), as 64 steps of Lanczos approximate it.
   at::Tensor curvature(const at::Tensor& z) const override;
-  /// In closed form: from the number of multiply-adds. Else 2 D outputs of half an evaluation each,
-  /// or 2 D evaluations; 128 in more than 256 dimensions.
-  int64_t curvature_cost() const override;
 
   /// The encoder's q(z | x), if there is an encoder.
   std::optional<AffineMap> amortised_base() const override;
-  /// True for all decoders but MLPs with Bernoulli pixels: their posteriors have kinks, tails and
-  /// further modes.
-  bool may_be_multimodal() const override;
-  /// The normal with the moments of the prior.
-  AffineMap prior_base() const override;
   /// k copies of the latent that made each datum, if it is known: an exact draw of the posterior.
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
 
@@ -94,6 +82,7 @@ class DecoderPosterior : public Target {
  private:
   /// The fused evaluator for z with these forces; null if another evaluator computes z.
   const FusedDecoder* fused_for(const at::Tensor& z, std::optional<at::ScalarType> forces) const;
+  Traits known() const;
   bool has_cheap_kernel(at::ScalarType dtype) const;
   /// The model's own functions always compute the gradient, even if it is not needed.
   Evaluation evaluated(const at::Tensor& z, std::optional<at::ScalarType> forces,

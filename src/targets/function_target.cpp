@@ -13,21 +13,21 @@ FunctionTarget::FunctionTarget(const FunctionTargetOptions& options, LogDensity 
                        return log_density(z);
                      })) {
   // Only replicates of one density can be selected: several problems may differ from each other.
-  can_select_ = options.num_problems == 1;
+  traits_.can_select = options.num_problems == 1;
 }
 
 FunctionTarget::FunctionTarget(const FunctionTargetOptions& options, IndexedLogDensity log_density)
     : log_density_(std::move(log_density)),
       index_(at::arange(options.num_problems, options.tensors.dtype(at::kLong))),
-      dim_(options.dim),
-      tensors_(options.tensors),
-      can_select_(true),
-      replicated_(options.replicated),
-      starts_(options.starts) {
+      dim_(options.dim) {
+  traits_.tensors = options.tensors;
+  traits_.can_select = true;
+  traits_.is_replicated = options.replicated;
+  if (options.starts.defined()) traits_.starts = options.starts;
   if (options.num_problems < 1 || options.dim < 1)
     throw argument_error("a FunctionTarget needs at least one problem and one dimension, not ",
                          options.num_problems, " and ", options.dim);
-  if (starts_.defined() && (starts_.dim() != 2 || starts_.size(1) != dim_))
+  if (options.starts.defined() && (options.starts.dim() != 2 || options.starts.size(1) != dim_))
     throw argument_error("`starts` of a FunctionTarget of dimension ", dim_, " are [S,", dim_, "]");
 }
 
@@ -42,7 +42,7 @@ at::Tensor FunctionTarget::log_density(const at::Tensor& z) const {
 }
 
 std::shared_ptr<const Target> FunctionTarget::select(const at::Tensor& index) const {
-  if (!can_select_) return Target::select(index);
+  if (!traits_.can_select) return Target::select(index);
   auto part = std::make_shared<FunctionTarget>(*this);
   part->index_ = index_.index_select(0, index);
   return part;

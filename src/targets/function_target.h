@@ -19,7 +19,7 @@ struct FunctionTargetOptions {
   int64_t dim = 1;
   at::TensorOptions tensors = at::kDouble;  ///< dtype and device of particles
   bool replicated = false;                  ///< every problem is the same density
-  at::Tensor starts = {};                   ///< [S,D]: see Target::starts
+  at::Tensor starts = {};                   ///< [S,D]: see Traits
 };
 
 /// Densities computed by a function of ATen or LibTorch operations. The gradient comes from
@@ -42,23 +42,14 @@ class FunctionTarget : public Target {
 
   int64_t num_problems() const override { return index_.size(0); }
   int64_t dim() const override { return dim_; }
-  at::TensorOptions options() const override { return tensors_; }
   /// Throws Error kArgument if the function does not return [P,K].
   at::Tensor log_density(const at::Tensor& z) const override;
-  bool can_select() const override { return can_select_; }
-  bool is_replicated() const override { return replicated_; }
-  std::optional<at::Tensor> starts() const override {
-    return starts_.defined() ? std::optional<at::Tensor>(starts_) : std::nullopt;
-  }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
 
  private:
   IndexedLogDensity log_density_;
   at::Tensor index_;  // [P] int64
   int64_t dim_;
-  at::TensorOptions tensors_;
-  bool can_select_, replicated_;
-  at::Tensor starts_;
 };
 
 }  // namespace crais

@@ -20,7 +20,11 @@ class LogisticRegression : public Replicated {
       : Replicated(options, features.size(1), std::nullopt),
         signed_((labels.unsqueeze(1) * features).to(options.tensors)),
         variance_(variance),
-        log_peak_(-0.5 * static_cast<double>(dim()) * std::log(2 * M_PI * variance)) {}
+        log_peak_(-0.5 * static_cast<double>(dim()) * std::log(2 * M_PI * variance)) {
+    // In multiply-adds: N D for the margins, N D for the weights and N D^2 for the product, divided
+    // by the 2 N D of one evaluation.
+    traits_.curvature_cost = (dim() + 3) / 2;
+  }
 
   at::Tensor log_density(const at::Tensor& w) const override {
     std::vector<at::Tensor> values;
@@ -45,9 +49,6 @@ class LogisticRegression : public Replicated {
     const at::Tensor weighted = (s * (1 - s)).unsqueeze(-1) * signed_;
     return signed_.t().matmul(weighted) + at::eye(dim(), w.options()) / variance_;
   }
-  /// Cost in multiply-adds: N D for the margins, N D for the weights and N D^2 for the product,
-  /// divided by the 2 N D of one evaluation.
-  int64_t curvature_cost() const override { return (dim() + 3) / 2; }
 
  private:
   /// Blocks of a few particles, whose margins fit into a core's cache: twice as fast as one block.

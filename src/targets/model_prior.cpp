@@ -9,7 +9,12 @@ namespace crais {
 
 ModelPrior::ModelPrior(std::shared_ptr<const LatentModel> model, const at::TensorOptions& tensors,
                        int64_t num_problems)
-    : model_(std::move(model)), tensors_(tensors), num_problems_(num_problems) {}
+    : model_(std::move(model)), num_problems_(num_problems) {
+  traits_.tensors = tensors;
+  traits_.can_select = true;
+  traits_.curvature_cost = 2 * dim();
+  traits_.prior = normal_of_prior(*model_, tensors);
+}
 
 Evaluation ModelPrior::evaluate(const at::Tensor& z) const {
   std::vector<at::Tensor> values, gradients;
@@ -23,7 +28,7 @@ Evaluation ModelPrior::evaluate(const at::Tensor& z) const {
 }
 
 std::shared_ptr<const Target> ModelPrior::select(const at::Tensor& index) const {
-  return std::make_shared<ModelPrior>(model_, tensors_, index.numel());
+  return std::make_shared<ModelPrior>(model_, options(), index.numel());
 }
 
 at::Tensor ModelPrior::curvature(const at::Tensor& z) const {
@@ -34,11 +39,12 @@ at::Tensor ModelPrior::curvature(const at::Tensor& z) const {
   return -0.5 * (hessian + hessian.transpose(1, 2));
 }
 
-AffineMap ModelPrior::prior_base() const {
-  const auto moments = model_->prior_moments();
-  if (!moments) return Target::prior_base();
-  return {moments->loc.to(tensors_).expand({num_problems_, dim()}).contiguous(),
-          moments->scale_tril.to(tensors_).expand({num_problems_, dim(), dim()}).contiguous()};
+std::optional<AffineMap> normal_of_prior(const LatentModel& model,
+                                         const at::TensorOptions& tensors) {
+  const auto moments = model.prior_moments();
+  if (!moments) return {};
+  return AffineMap(moments->loc.to(tensors).unsqueeze(0),
+                   moments->scale_tril.to(tensors).unsqueeze(0));
 }
 
 }  // namespace crais

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "core/target.h"
 #include "models/latent_model.h"
@@ -18,20 +19,19 @@ class ModelPrior : public Target {
 
   int64_t num_problems() const override { return num_problems_; }
   int64_t dim() const override { return model_->description().latent; }
-  at::TensorOptions options() const override { return tensors_; }
   at::Tensor log_density(const at::Tensor& z) const override { return evaluate(z).log_density; }
   Evaluation evaluate(const at::Tensor& z) const override;
-  bool can_select() const override { return true; }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
   /// The curvature by central differences of the gradient.
   at::Tensor curvature(const at::Tensor& z) const override;
-  int64_t curvature_cost() const override { return 2 * dim(); }
-  AffineMap prior_base() const override;
 
  private:
   std::shared_ptr<const LatentModel> model_;
-  at::TensorOptions tensors_;
   int64_t num_problems_;
 };
+
+/// The normal with the moments of a model's prior; nothing for N(0, I).
+std::optional<AffineMap> normal_of_prior(const LatentModel& model,
+                                         const at::TensorOptions& tensors);
 
 }  // namespace crais

@@ -15,6 +15,10 @@ PartitionedTarget::PartitionedTarget(const Target& target, const AffineMap& norm
       rows_(target.select(partition.problem)),
       partition_(partition),
       own_(at::arange(partition.num_parts(), partition.problem.options())) {
+  traits_.tensors = rows_->options();
+  traits_.can_select = true;
+  traits_.forgives_starts = rows_->traits().forgives_starts;
+  traits_.forces_pay = rows_->traits().forces_pay;
   const at::Tensor root = normals.matrix();
   const at::Tensor inverse = at::linalg_solve_triangular(
       root.to(at::kDouble),

@@ -28,11 +28,7 @@ class PartitionedTarget : public Target {
   at::Tensor log_density(const at::Tensor& z) const override;
   Evaluation evaluate(const at::Tensor& z) const override;
   std::shared_ptr<const Target> with_forces(at::ScalarType dtype) const override;
-  bool forces_pay(at::ScalarType dtype) const override { return rows_->forces_pay(dtype); }
-  bool can_select() const override { return true; }
-  bool forgives_starts() const override { return rows_->forgives_starts(); }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
-  at::TensorOptions options() const override { return rows_->options(); }
   /// Draws of the whole problem: equal for all its parts.
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
 

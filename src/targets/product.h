@@ -22,7 +22,10 @@ namespace crais {
 ///     };
 class Product : public Replicated {
  public:
-  using Replicated::Replicated;
+  Product(const TargetOptions& options, int64_t dim, std::optional<double> log_normalizer)
+      : Replicated(options, dim, log_normalizer) {
+    traits_.curvature_cost = 2;
+  }
 
   at::Tensor log_density(const at::Tensor& z) const final {
     return log_factors(z).sum(-1, /*keepdim=*/false, at::kDouble);
@@ -31,7 +34,6 @@ class Product : public Replicated {
 
   /// The diagonal curvature, by autograd of the sum of the factors' slopes.
   at::Tensor curvature(const at::Tensor& z) const final;
-  int64_t curvature_cost() const final { return 2; }
 
  protected:
   /// log f_d(z_d) [P,K,D], nats, at z [P,K,D].

@@ -6,13 +6,13 @@ namespace crais {
 class Replicated::View : public Replicated {
  public:
   View(const Replicated& whole, int64_t num_problems)
-      : Replicated({num_problems, whole.tensors_, ""}, whole.dim_, whole.log_normalizer_),
-        whole_(std::static_pointer_cast<const Replicated>(whole.shared())) {}
+      : Replicated(whole), whole_(std::static_pointer_cast<const Replicated>(whole.shared())) {
+    num_problems_ = num_problems;
+  }
 
   at::Tensor log_density(const at::Tensor& z) const override { return whole_->log_density(z); }
   Evaluation evaluate(const at::Tensor& z) const override { return whole_->evaluate(z); }
   at::Tensor curvature(const at::Tensor& z) const override { return whole_->curvature(z); }
-  int64_t curvature_cost() const override { return whole_->curvature_cost(); }
   std::optional<Components> components(const at::Tensor& z) const override {
     return whole_->components(z);
   }

@@ -27,27 +27,21 @@ class Replicated : public Target {
  public:
   /// log_normalizer is log Z in nats, if it is known.
   Replicated(const TargetOptions& options, int64_t dim, std::optional<double> log_normalizer)
-      : num_problems_(options.num_problems),
-        dim_(dim),
-        tensors_(options.tensors),
-        log_normalizer_(log_normalizer) {}
+      : num_problems_(options.num_problems), dim_(dim) {
+    traits_.tensors = options.tensors;
+    traits_.can_select = traits_.is_replicated = true;
+    if (log_normalizer)
+      traits_.log_normalizer = at::full({1}, *log_normalizer, options.tensors.dtype(at::kDouble));
+  }
 
   int64_t num_problems() const override { return num_problems_; }
   int64_t dim() const override { return dim_; }
-  at::TensorOptions options() const override { return tensors_; }
 
-  /// Always true: `select` returns as many replicates as `index` has entries, as a view of this
-  /// target.
-  bool can_select() const override { return true; }
-  bool is_replicated() const override { return true; }
+  /// As many replicates as `index` has entries, as a view of this target.
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
 
-  std::optional<at::Tensor> true_log_normalizer() const override {
-    if (!log_normalizer_) return {};
-    return at::full({num_problems_}, *log_normalizer_, tensors_.dtype(at::kDouble));
-  }
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override {
-    return draw(at::empty({num_problems_, k, dim_}, tensors_), rng);
+    return draw(at::empty({num_problems_, k, dim_}, options()), rng);
   }
 
  protected:
@@ -61,8 +55,6 @@ class Replicated : public Target {
 
   int64_t num_problems_;
   int64_t dim_;
-  at::TensorOptions tensors_;
-  std::optional<double> log_normalizer_;
 };
 
 /// Replicates of a density that maps float64 or float32 tensors z [...,D] to log gamma [...], nats.

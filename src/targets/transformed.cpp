@@ -9,6 +9,14 @@ Transformed::Transformed(std::shared_ptr<const Target> target,
     : target_(std::move(target)), bijection_(std::move(bijection)) {
   TORCH_CHECK(bijection_->dim() == target_->dim(), "transformed: the target has dimension ",
               target_->dim(), ", its bijection ", bijection_->dim());
+  const Traits& known = target_->traits();
+  traits_.tensors = known.tensors;
+  traits_.can_select = known.can_select;
+  traits_.is_replicated = known.is_replicated;
+  traits_.forgives_starts = true;
+  traits_.is_replayable = known.is_replayable;
+  traits_.forces_pay = known.forces_pay;
+  traits_.log_normalizer = known.log_normalizer;
 }
 
 at::Tensor Transformed::log_density(const at::Tensor& u) const {

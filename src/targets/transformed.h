@@ -21,19 +21,10 @@ class Transformed : public Target {
 
   int64_t num_problems() const override { return target_->num_problems(); }
   int64_t dim() const override { return target_->dim(); }
-  at::TensorOptions options() const override { return target_->options(); }
   at::Tensor log_density(const at::Tensor& u) const override;
   Evaluation evaluate(const at::Tensor& u) const override;
   std::shared_ptr<const Target> with_forces(at::ScalarType dtype) const override;
-  bool forces_pay(at::ScalarType dtype) const override { return target_->forces_pay(dtype); }
-  bool can_select() const override { return target_->can_select(); }
-  bool forgives_starts() const override { return true; }
-  bool is_replicated() const override { return target_->is_replicated(); }
-  bool is_replayable() const override { return target_->is_replayable(); }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
-  std::optional<at::Tensor> true_log_normalizer() const override {
-    return target_->true_log_normalizer();
-  }
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
 
  private:

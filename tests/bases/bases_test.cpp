@@ -56,12 +56,11 @@ FunctionTarget bimodal() {
 /// Not a number for its second problem.
 class Broken : public DiagonalGaussian {
  public:
-  Broken() : DiagonalGaussian(3, {0.5, 1.0}, {0.7, 2.0}, 0.0) {}
+  Broken() : DiagonalGaussian(3, {0.5, 1.0}, {0.7, 2.0}, 0.0) { traits_.can_select = false; }
   at::Tensor log_density(const at::Tensor& z) const override {
     const at::Tensor spoilt = at::tensor({1.0, NAN, 1.0}, at::kDouble).unsqueeze(1);
     return DiagonalGaussian::log_density(z) * spoilt;
   }
-  bool can_select() const override { return false; }
 };
 
 Base build(const std::string& spec, const Target& target, uint64_t seed = 1) {

@@ -63,8 +63,9 @@ TEST(BaseChoice, LongChainsBeginFurtherOut) {
 /// A target whose first candidate takes many starts.
 class Searched : public DiagonalGaussian {
  public:
-  Searched() : DiagonalGaussian(4, {1.0, -2.0}, {0.3, 0.5}, 0.7) {}
-  bool may_be_multimodal() const override { return true; }
+  Searched() : DiagonalGaussian(4, {1.0, -2.0}, {0.3, 0.5}, 0.7) {
+    traits_.may_be_multimodal = true;
+  }
 };
 
 std::string first_candidate(const EstimateOptions& options, const Target& target,

@@ -29,27 +29,23 @@ class WithForces : public SpoiledForces {
       : SpoiledForces(exact, Spoiling::kNone),
         exact_(std::move(exact)),
         spoiling_(spoiling),
-        pays_(pays),
-        off_(off) {}
+        off_(off) {
+    traits_ = exact_->traits();
+    traits_.forces_pay = pays;
+    traits_.curvature_cost = kCurvature;
+  }
 
   std::shared_ptr<const Target> with_forces(at::ScalarType dtype) const override {
     EXPECT_EQ(dtype, at::kBFloat16);
     return std::make_shared<SpoiledForces>(exact_, spoiling_, off_);
   }
-  bool forces_pay(at::ScalarType /*dtype*/) const override { return pays_; }
-  int64_t curvature_cost() const override { return kCurvature; }
-  std::optional<at::Tensor> true_log_normalizer() const override {
-    return exact_->true_log_normalizer();
-  }
-  bool can_select() const override { return true; }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override {
-    return std::make_shared<WithForces>(exact_->select(index), spoiling_, pays_, off_);
+    return std::make_shared<WithForces>(exact_->select(index), spoiling_, traits_.forces_pay, off_);
   }
 
  private:
   std::shared_ptr<const Target> exact_;
   Spoiling spoiling_;
-  bool pays_;
   double off_;
 };
 

@@ -52,7 +52,7 @@ TEST(LogNormalizer, OfSeveralProblemsWholeAndInChunks) {
                              [&](const at::Tensor& z, const at::Tensor& index) {
                                return banana(z, bend.index_select(0, index));
                              });
-  EXPECT_FALSE(whole.can_select());
+  EXPECT_FALSE(whole.traits().can_select);
   const EstimateOptions options{
       .base = "laplace", .chains = 64, .seed = 2, .steps = 16, .chunk = 4};
   const Result one = estimate_log_normalizer(whole, options);

@@ -232,11 +232,11 @@ class Stopped : public Target {
  public:
   Stopped(std::shared_ptr<const Target> target, std::shared_ptr<std::atomic<int64_t>> calls,
           int64_t last)
-      : target_(std::move(target)), calls_(std::move(calls)), last_(last) {}
+      : target_(std::move(target)), calls_(std::move(calls)), last_(last) {
+    traits_.is_replicated = traits_.can_select = true;
+  }
   int64_t num_problems() const override { return target_->num_problems(); }
   int64_t dim() const override { return target_->dim(); }
-  bool is_replicated() const override { return true; }
-  bool can_select() const override { return true; }
   at::Tensor log_density(const at::Tensor& z) const override {
     if (++*calls_ >= last_) throw Error(ErrorKind::kInterrupted, "interrupted");
     return target_->log_density(z);

@@ -317,7 +317,7 @@ TEST(FusedDecoder, EnvironmentChoosesTheKernel) {
     const std::string name = kernel->name;
     const testing::ScopedVariable chosen("CRAIS_EVALUATOR", name);
     const DecoderPosterior exact(vae, at::zeros({1, 25}));
-    const bool is_cheap = exact.forces_pay(at::kBFloat16);
+    const bool is_cheap = exact.traits().forces_pay;
     const auto cheap = exact.with_forces(at::kBFloat16);
     const auto& used = is_cheap ? dynamic_cast<const DecoderPosterior&>(*cheap) : exact;
     EXPECT_EQ(used.evaluator(), name);

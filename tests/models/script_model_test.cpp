@@ -128,8 +128,8 @@ TEST(ScriptModel, ADecoderOfConvolutionsIsFused) {
   EXPECT_TRUE(at::equal(fused.select(at::tensor({2}))->evaluate(z.slice(0, 2, 3)).grad,
                         found.grad.slice(0, 2, 3)));
   EXPECT_LT(max_abs_diff(fused.curvature(z.select(1, 0)), plain.curvature(z.select(1, 0))), 1e-4);
-  EXPECT_FALSE(plain.forces_pay(at::kBFloat16));
-  EXPECT_EQ(fused.forces_pay(at::kBFloat16), fused_decoder_of(*model)->cheap() != nullptr);
+  EXPECT_FALSE(plain.traits().forces_pay);
+  EXPECT_EQ(fused.traits().forces_pay, fused_decoder_of(*model)->cheap() != nullptr);
   const auto cheap = fused.with_forces(at::kBFloat16);
   if (!cheap) return;  // this processor has no kernel with cheap forces
   const Evaluation forced = cheap->evaluate(z);

@@ -1,5 +1,4 @@
-// Targets whose gradients are wrong, and whose densities are right: what moves particles may be
-// anything that is a function of where they are.
+// Targets with wrong gradients and right densities: any function of z may move particles.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -24,13 +23,13 @@ enum class Spoiling {
 
 class SpoiledForces : public Target {
  public:
-  /// `off` is what is added to log-densities, nats.
   SpoiledForces(std::shared_ptr<const Target> inner, Spoiling spoiling, double off = 0.0)
-      : inner_(std::move(inner)), spoiling_(spoiling), off_(off) {}
+      : inner_(std::move(inner)), spoiling_(spoiling), off_(off) {
+    traits_.tensors = inner_->options();
+  }
 
   int64_t num_problems() const override { return inner_->num_problems(); }
   int64_t dim() const override { return inner_->dim(); }
-  at::TensorOptions options() const override { return inner_->options(); }
   at::Tensor log_density(const at::Tensor& z) const override {
     return inner_->log_density(z) + off_;
   }
@@ -64,7 +63,7 @@ class SpoiledForces : public Target {
 
   std::shared_ptr<const Target> inner_;
   Spoiling spoiling_;
-  double off_;
+  double off_;  // added to log-densities, nats
   mutable std::atomic<int64_t> calls_{0};
 };
 

@@ -1,5 +1,4 @@
-// Targets whose normaliser is known. Asymmetric on purpose: a sign error hides behind a symmetric
-// one.
+// Targets of known normaliser, asymmetric on purpose: a sign error hides behind a symmetric one.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -25,7 +24,10 @@ class DiagonalGaussian : public Target {
  public:
   /// mean, sd [P,D]; log_c [P].
   DiagonalGaussian(at::Tensor mean, at::Tensor sd, at::Tensor log_c)
-      : mean_(std::move(mean)), sd_(std::move(sd)), log_c_(std::move(log_c)) {}
+      : mean_(std::move(mean)), sd_(std::move(sd)), log_c_(std::move(log_c)) {
+    traits_.can_select = true;
+    traits_.log_normalizer = log_c_;
+  }
 
   /// P copies of one problem.
   DiagonalGaussian(int64_t num_problems, const std::vector<double>& mean,
@@ -40,12 +42,10 @@ class DiagonalGaussian : public Target {
     const double root = 0.5 * std::log(2 * M_PI);
     return (-0.5 * x.square() - sd_.log().unsqueeze(1) - root).sum(-1) + log_c_.unsqueeze(1);
   }
-  std::optional<at::Tensor> true_log_normalizer() const override { return log_c_; }
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override {
     const at::Tensor x = at::empty({num_problems(), k, dim()}, mean_.options()).normal_(0, 1, rng);
     return mean_.unsqueeze(1) + sd_.unsqueeze(1) * x;
   }
-  bool can_select() const override { return true; }
   std::shared_ptr<const Target> select(const at::Tensor& index) const override {
     const auto rows = [&](const at::Tensor& x) { return x.index_select(0, index); };
     return std::make_shared<DiagonalGaussian>(rows(mean_), rows(sd_), rows(log_c_));
@@ -60,14 +60,15 @@ class DiagonalGaussian : public Target {
 class LogGamma : public Target {
  public:
   LogGamma(int64_t num_problems, const std::vector<double>& shape)
-      : shape_(row(shape).repeat({num_problems, 1})) {}
+      : shape_(row(shape).repeat({num_problems, 1})) {
+    traits_.log_normalizer = shape_.lgamma().sum(-1);
+  }
 
   int64_t num_problems() const override { return shape_.size(0); }
   int64_t dim() const override { return shape_.size(1); }
   at::Tensor log_density(const at::Tensor& z) const override {
     return (shape_.unsqueeze(1) * z - z.exp()).sum(-1);
   }
-  std::optional<at::Tensor> true_log_normalizer() const override { return shape_.lgamma().sum(-1); }
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override {
     return at::_standard_gamma(shape_.unsqueeze(1).repeat({1, k, 1}), rng).log();
   }

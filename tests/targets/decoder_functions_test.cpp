@@ -134,7 +134,7 @@ TEST(DecoderPosterior, ForcesInBfloat16LeaveValuesAndCurvaturesAsTheyAre) {
   const DecoderPosterior plain(std::make_shared<ForcedModel>(), data());
   EXPECT_EQ(plain.with_forces(at::kHalf), nullptr);
   EXPECT_EQ(posterior({"joint"})->with_forces(at::kBFloat16), nullptr);
-  EXPECT_TRUE(plain.forces_pay(at::kBFloat16));
+  EXPECT_TRUE(plain.traits().forces_pay);
   const auto forced = plain.with_forces(at::kBFloat16);
   ASSERT_NE(forced, nullptr);
   at::Generator rng = make_generator(5);

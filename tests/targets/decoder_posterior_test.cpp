@@ -119,8 +119,8 @@ TEST_P(NetworkPosteriors, WhateverEvaluatesItAgrees) {
 TEST_P(NetworkPosteriors, ForcesInBfloat16HaveExactValues) {
   const DecoderPosterior fused(vae_.to(at::kCPU, at::kFloat), images_.to(at::kFloat)),
       aten(vae_.to(at::kCPU, at::kFloat), images_.to(at::kFloat), {}, nullptr), wide(vae_, images_);
-  EXPECT_FALSE(aten.forces_pay(at::kBFloat16));
-  EXPECT_FALSE(wide.forces_pay(at::kBFloat16));
+  EXPECT_FALSE(aten.traits().forces_pay);
+  EXPECT_FALSE(wide.traits().forces_pay);
   for (const DecoderPosterior* exact : {&fused, &aten, &wide}) {
     const at::Tensor z = z_.to(exact->options().dtype());
     const auto cheap = exact->with_forces(at::kBFloat16);

@@ -90,7 +90,7 @@ TEST(Transformed, LeavesOtherPointsAsTheyAre) {
 TEST(Transformed, HasTheSameNormalizerAndDraws) {
   const Transformed target(funnel(1), of_funnel());
   EXPECT_EQ(target.true_log_normalizer()->item<double>(), 0);
-  EXPECT_TRUE(target.is_replicated());
+  EXPECT_TRUE(target.traits().is_replicated);
   at::Generator rng = make_generator(2);
   const at::Tensor u = *target.exact_sample(4000, rng);
   const at::Tensor sd = u.std(1).squeeze(0);
