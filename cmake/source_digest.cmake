@@ -1,7 +1,7 @@
 # source_digest.cpp: a digest of the sources that decide estimates, made anew when one of them changes.
 # Included by CMakeLists.txt it adds the rule; run as a script (-P) with ROOT and OUT it makes the file.
 set(deciding simd core data models kernels targets divergences paths schedules transitions samplers bases estimates
-  evaluation)
+  evaluation evidence)
 if(CMAKE_SCRIPT_MODE_FILE)
   set(digests "")
   foreach(folder IN LISTS deciding)
@@ -22,9 +22,9 @@ if(CMAKE_SCRIPT_MODE_FILE)
   return()
 endif()
 set(deciding_sources ${CRAIS_SOURCES})
-list(FILTER deciding_sources INCLUDE REGEX "/(src/(simd|core|data|kernels|targets|divergences|paths|schedules|transitions|samplers|bases|estimates|evaluation)|models)/[^/]*$")
+list(FILTER deciding_sources INCLUDE REGEX "/(src/(simd|core|data|kernels|targets|divergences|paths|schedules|transitions|samplers|bases|estimates|evaluation|evidence)|models)/[^/]*$")
 file(GLOB_RECURSE deciding_headers CONFIGURE_DEPENDS src/*.h models/*.h)
-list(FILTER deciding_headers INCLUDE REGEX "/(src/(simd|core|data|kernels|targets|divergences|paths|schedules|transitions|samplers|bases|estimates|evaluation)|models)/[^/]*$")
+list(FILTER deciding_headers INCLUDE REGEX "/(src/(simd|core|data|kernels|targets|divergences|paths|schedules|transitions|samplers|bases|estimates|evaluation|evidence)|models)/[^/]*$")
 add_custom_command(OUTPUT ${PROJECT_BINARY_DIR}/generated/source_digest.cpp
   COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR}
     -DOUT=${PROJECT_BINARY_DIR}/generated/source_digest.cpp -P ${CMAKE_CURRENT_LIST_FILE}

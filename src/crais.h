@@ -19,6 +19,7 @@
 #include "evaluation/log_normalizer.h"
 #include "evaluation/options.h"
 #include "evaluation/run_problems.h"
+#include "evidence/evidence.h"
 #include "models/checkpoint.h"
 #include "paths/descent.h"
 #include "report/progress.h"

@@ -30,7 +30,7 @@ void read(std::string_view input) {
   static const AnnealingParts kParts{PathRegistry::instance().make("path", "geometric"),
                                      TransitionRegistry::instance().make("kernel", "hmc", {}),
                                      {}};
-  make<BaseRegistry>(text);
+  make<BaseRegistry>(text, BaseOptions{});
   make<DivergenceRegistry>(text);
   make<ExpectationRegistry>(text);
   make<MethodRegistry>(text, kParts);

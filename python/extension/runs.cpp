@@ -64,7 +64,7 @@ std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim, cons
   return std::make_shared<FunctionTarget>(
       FunctionTargetOptions{settings.problems, dim,
                             at::device(settings.device).dtype(settings.dtype),
-                            /*replicated=*/true, starts.value_or(at::Tensor())},
+                            starts.value_or(at::Tensor())},
       FunctionTarget::IndexedLogDensity(density));
 }
 

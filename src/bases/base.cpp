@@ -63,7 +63,7 @@ Base together(const std::vector<Base>& fits) {
   Cost cost;
   for (size_t p = 0; p < fits.size(); ++p) {
     const Base& fit = fits[p];
-    TORCH_CHECK(fits.size() == 1 || !fit.bijection, "a bijection belongs to all problems");
+    TORCH_CHECK(fit.bijection == fits.front().bijection, "a bijection belongs to all problems");
     const int64_t parts = fit.map.num_problems();
     loc.push_back(fit.map.loc());
     matrix.push_back(fit.map.matrix());
@@ -79,19 +79,6 @@ Base together(const std::vector<Base>& fits) {
   if (base.map.num_problems() > base.num_problems())
     base.partition = Partition{at::cat(problem), at::cat(log_share), base.num_problems()};
   base.bijection = fits.front().bijection;
-  return base;
-}
-
-Base repeated(const Base& fit, int64_t count) {
-  const int64_t parts = fit.map.num_problems();
-  const at::TensorOptions index = fit.map.options().dtype(at::kLong);
-  Base base(fit.map.select(at::arange(parts, index).repeat({count})), fit.fell_back.repeat({count}),
-            fit.cost);
-  base.ambiguous = fit.ambiguous.repeat({count});
-  if (fit.partition)
-    base.partition = Partition{at::arange(count, index).repeat_interleave(parts),
-                               fit.partition->log_share.repeat({count}), count};
-  base.bijection = fit.bijection;
   return base;
 }
 

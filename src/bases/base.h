@@ -57,7 +57,7 @@ struct Base {
 
 /// A rule that chooses bases. Immutable: threads may share it.
 ///
-///     auto laplace = crais::BaseRegistry::instance().make("base", "laplace");
+///     auto laplace = crais::make_base("laplace");
 ///     crais::Base base = laplace->build(target, rng);  // base.map, base.cost
 class BaseRule {
  public:
@@ -70,12 +70,19 @@ class BaseRule {
   virtual std::optional<double> expected_cost(const Target& /*target*/) const { return {}; }
 };
 
-using BaseRegistry = Registry<BaseRule>;
+/// What the driver that asks for a rule tells it of the problems.
+struct BaseOptions {
+  bool one_density = false;  ///< one fit is for all replicates and worth a longer search
+};
+using BaseRegistry = Registry<BaseRule, const BaseOptions&>;
+
+/// The rule that `text` names.
+inline std::unique_ptr<BaseRule> make_base(const std::string& text, const BaseOptions& of = {}) {
+  return BaseRegistry::instance().make("base", text, of);
+}
 
 /// The base of one problem, or bases of several problems, joined to one. Costs add up.
 Base together(const std::vector<Base>& fits);
-/// The base of one problem for `count` replicates of it. Cost: that of the single fit.
-Base repeated(const Base& fit, int64_t count);
 
 /// The start of a fit: the target's amortised base, else its prior's base.
 AffineMap first_guess(const Target& target);

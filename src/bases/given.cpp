@@ -36,11 +36,16 @@ class Encoder : public Given {
 
 const Enrol<BaseRegistry> kEnrolPriorBase("prior",
                                           "N(0, I), or the normal of an exported prior's moments",
-                                          "prior", factory_of<Prior>);
+                                          "prior", [](Spec&, const BaseOptions&) {
+                                            return std::make_unique<Prior>();
+                                          });
 
-const Enrol<BaseRegistry> kEnrolEncoderBase(
-    "encoder[:W]", "the encoder's q(z|x), its standard deviations times W", "encoder",
-    [](Spec& spec) { return std::make_unique<Encoder>(spec.number("widening", 0.1, 10.0, 1.0)); });
+const Enrol<BaseRegistry> kEnrolEncoderBase("encoder[:W]",
+                                            "the encoder's q(z|x), its standard deviations times W",
+                                            "encoder", [](Spec& spec, const BaseOptions&) {
+                                              return std::make_unique<Encoder>(
+                                                  spec.number("widening", 0.1, 10.0, 1.0));
+                                            });
 
 }  // namespace
 }  // namespace crais

@@ -37,7 +37,7 @@ const Enrol<BaseRegistry> kEnrolLaplaceBase(
     "laplace[:W]",
     "a Gaussian at the mode with the curvature there, its standard deviations times W (rounds=N "
     "of Newton's method: 2 from an encoder, else 8)",
-    "laplace", [](Spec& spec) {
+    "laplace", [](Spec& spec, const BaseOptions&) {
       const double widening = spec.number("widening", 0.1, 10.0, 1.0);
       return std::make_unique<Laplace>(widening, spec.integer("rounds", 1, 1000, 0));
     });

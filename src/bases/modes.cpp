@@ -245,9 +245,9 @@ struct Effort {
 };
 
 /// A density is worth a longer search than one image of many.
-Effort effort_for(const Target& target) {
+Effort effort_for(const Target& target, bool one_density) {
   const int64_t curvature = target.curvature_cost(), ends = target.dim() > kManyDims ? 4 : 8;
-  if (target.traits().is_replicated)
+  if (one_density)
     return {std::clamp<int64_t>(1500 / curvature, 4, 128), 16, ends, 1e-3, 64, 40'000};
   return {std::clamp<int64_t>(600 / curvature, 4, 48), 8, 4, 0.1, 32,
           std::numeric_limits<int64_t>::max()};
@@ -255,18 +255,17 @@ Effort effort_for(const Target& target) {
 
 class Modes : public BaseRule {
  public:
-  Modes(double widening, int64_t starts, int64_t batches)
-      : widening_(widening), starts_(starts), batches_(batches) {}
+  Modes(double widening, int64_t starts, int64_t batches, bool one_density)
+      : widening_(widening), starts_(starts), batches_(batches), one_density_(one_density) {}
 
   Base build(const Target& target, at::Generator& rng) const override {
-    if (!target.traits().can_select)
-      return BaseRegistry::instance().make("base", "laplace")->build(target, rng);
+    if (!target.traits().can_select) return make_base("laplace")->build(target, rng);
     const AffineMap guess = first_guess(target);
     const Effort effort = effort_of(target);
     Cost cost;
     Fits fits;
     std::vector<Found> found;
-    const bool is_bare = target.traits().is_replicated;
+    const bool is_bare = one_density_;
     if (sweeps(target)) {
       const Peaks peaks = peaks_of_sweep(target, 2 * effort.most, rng, cost);
       // Draws come from both sides of a kink.
@@ -306,7 +305,7 @@ class Modes : public BaseRule {
     int64_t cost = reach;
     if (sweeps(target)) {
       cost += sweep_size(target.dim()) + kFewStarts * climb;
-    } else if (target.traits().is_replicated) {
+    } else if (one_density_) {
       cost += effort.starts * climb;
     } else {
       cost += std::min(kFewStarts, effort.starts) * (climb + kDrawsAStart / 2);
@@ -319,11 +318,11 @@ class Modes : public BaseRule {
  private:
   bool sweeps(const Target& target) const {
     constexpr int64_t kFewDims = 3;
-    return !target.traits().is_replicated && target.dim() <= kFewDims && starts_ + batches_ == 0;
+    return !one_density_ && target.dim() <= kFewDims && starts_ + batches_ == 0;
   }
 
   Effort effort_of(const Target& target) const {
-    Effort effort = effort_for(target);
+    Effort effort = effort_for(target, one_density_);
     if (starts_ > 0) effort.starts = starts_;
     if (batches_ > 0) effort.batches = batches_;
     return effort;
@@ -333,7 +332,7 @@ class Modes : public BaseRule {
   /// quarter after a round goes on.
   Fits searched(const Target& target, const AffineMap& guess, const Effort& effort, bool is_first,
                 at::Generator& rng, Cost& cost) const {
-    const bool is_bare = target.traits().is_replicated;
+    const bool is_bare = one_density_;
     const int64_t starts =
         is_first && !is_bare ? std::min(kFewStarts, effort.starts) : effort.starts;
     at::Tensor from = start_points(target, guess, starts, is_first, rng, cost);
@@ -360,7 +359,7 @@ class Modes : public BaseRule {
     const at::Tensor rows = at::nonzero(start.isfinite().all(1)).flatten();
     Mode ends = climb(*many->select(rows), start.index_select(0, rows), kRounds, until, cost);
     // Far out in a flat tail a climb gets stuck: Newton's step is any number too long.
-    if (target.traits().is_replicated && (ends.decrement < until).any().item<bool>())
+    if (one_density_ && (ends.decrement < until).any().item<bool>())
       ends.failed = ends.failed | (ends.decrement > kStray);
     fits.add(*many, ends.among(start.size(0), rows), from.size(0), cost);
   }
@@ -404,13 +403,13 @@ class Modes : public BaseRule {
 
   /// Starts [P,S,D]: draws of the prior, some of them the most probable of many. The first batch
   /// also holds the guess and the target's known points.
-  static at::Tensor start_points(const Target& target, const AffineMap& guess, int64_t starts,
-                                 bool with_guess, at::Generator& rng, Cost& cost) {
+  at::Tensor start_points(const Target& target, const AffineMap& guess, int64_t starts,
+                          bool with_guess, at::Generator& rng, Cost& cost) const {
     const int64_t problems = target.num_problems(), dim = target.dim();
     const AffineMap prior = target.prior_base();
     const at::Tensor e = fill_normal(at::empty({problems, starts, dim}, target.options()), rng);
     at::Tensor z = prior.to_z(e).clone();
-    if (target.traits().is_replicated) {
+    if (one_density_) {
       const int64_t count = dim > kManyDims ? 2 : static_cast<int64_t>(std::size(kScales));
       for (int64_t s = 0; s < starts; ++s) z.select(1, s).mul_(kScales[s % count]);
     } else {
@@ -523,8 +522,8 @@ class Modes : public BaseRule {
     for (size_t i = 0; i < found.size(); ++i) {
       failed.push_back(found[i].climbs.empty());
       ambiguous.push_back(found[i].is_cut || found[i].unseen > kUnseen ||
-                          (!target.traits().is_replicated && found[i].mass_once > kUnseenMass) ||
-                          (target.traits().is_replicated && found[i].unseen_mass > kUnseenMass));
+                          (!one_density_ && found[i].mass_once > kUnseenMass) ||
+                          (one_density_ && found[i].unseen_mass > kUnseenMass));
       if (!found[i].climbs.empty()) continue;
       const auto p = static_cast<int64_t>(i);
       const auto place = std::find_if(parts.begin(), parts.end(),
@@ -564,6 +563,7 @@ class Modes : public BaseRule {
 
   double widening_;
   int64_t starts_, batches_;  // 0: as the effort for the target says
+  bool one_density_;
 };
 
 const Enrol<BaseRegistry> kEnrolModesBase(
@@ -572,10 +572,11 @@ const Enrol<BaseRegistry> kEnrolModesBase(
     "start from every one, and their estimates add up (starts=N of a batch: 4 to 128, by what they "
     "cost; batches=N: at most 8, of a density 16; without either, a sweep for three latents or "
     "fewer)",
-    "modes:1.1,starts=4", [](Spec& spec) {
+    "modes:1.1,starts=4", [](Spec& spec, const BaseOptions& options) {
       const double widening = spec.number("widening", 0.1, 10.0, 1.0);
       const int64_t starts = spec.integer("starts", 1, 1000, 0);
-      return std::make_unique<Modes>(widening, starts, spec.integer("batches", 1, 100, 0));
+      return std::make_unique<Modes>(widening, starts, spec.integer("batches", 1, 100, 0),
+                                     options.one_density);
     });
 
 }  // namespace

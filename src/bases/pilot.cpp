@@ -79,7 +79,7 @@ const Enrol<BaseRegistry> kEnrolPilotBase(
     "pilot[:K]",
     "mean and shrunk covariance of K = 256 pilot chains from the encoder or the prior "
     "(steps=64, rounds=4, widening=1)",
-    "pilot:64,steps=16", [](Spec& spec) {
+    "pilot:64,steps=16", [](Spec& spec, const BaseOptions&) {
       const int64_t particles = spec.integer("particles", 4, 1'000'000, 256);
       const int64_t steps = spec.integer("steps", 1, 100'000, 64);
       const int64_t rounds = spec.integer("rounds", 1, 100, 4);

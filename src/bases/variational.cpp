@@ -101,14 +101,13 @@ const Enrol<BaseRegistry> kEnrolVariationalBase(
     "the normal nearest to the target by KL(q || p), its standard deviations times W: from=BASE "
     "(laplace), then rounds=2 of Newton's method on the evidence lower bound by pairs=8 of draws "
     "(curvatures=0: of the mean alone); a round that does not raise the bound is taken back",
-    "variational", [](Spec& spec) {
+    "variational", [](Spec& spec, const BaseOptions& options) {
       const double widening = spec.number("widening", 0.1, 10.0, 1.0);
       const int64_t rounds = spec.integer("rounds", 1, 100, 2);
       const int64_t pairs = spec.integer("pairs", 1, 100'000, 8);
       const bool with_curvatures = spec.integer("curvatures", 0, 1, 1) == 1;
-      return std::make_unique<Variational>(
-          widening, rounds, pairs, with_curvatures,
-          BaseRegistry::instance().make("from", spec.word("from", "laplace")));
+      return std::make_unique<Variational>(widening, rounds, pairs, with_curvatures,
+                                           make_base(spec.word("from", "laplace"), options));
     });
 
 }  // namespace

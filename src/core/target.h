@@ -30,7 +30,6 @@ struct Components {
 struct Traits {
   at::TensorOptions tensors = at::kDouble;  ///< dtype and device of particles
   bool can_select = false;  ///< `select` divides it; else it is estimated whole, without `budget`
-  bool is_replicated = false;      ///< every problem has the same density: one fit is for all
   bool may_be_multimodal = false;  ///< a search for modes should start at several points
   /// Bases may reach farther than the density is meant for: NaN at fewer than one in a hundred
   /// starting particles counts as zero.

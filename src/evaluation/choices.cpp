@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "estimates/estimate.h"
+#include "evaluation/driver.h"
 #include "samplers/blocks.h"
+#include "samplers/budget.h"
 #include "util/error.h"
 
 namespace crais {
@@ -20,7 +22,7 @@ bool clearly_above(const at::Tensor& value, const at::Tensor& other) {
 }
 
 double expected_cost(const std::string& name, const Target& target) {
-  return BaseRegistry::instance().make("base", name)->expected_cost(target).value_or(0);
+  return make_base(name)->expected_cost(target).value_or(0);
 }
 
 /// The number of pilots that try all candidates; under a budget they take a twentieth of it.
@@ -47,7 +49,7 @@ struct Trial {
 /// Tries a base on the pilots. Adds the cost to `cost`, even if it throws.
 Trial try_base(const EstimatorParts& parts, const std::string& name, const Target& pilots,
                std::optional<at::ScalarType> forces, Cost& cost) {
-  const auto rule = BaseRegistry::instance().make("base", name);
+  const auto rule = parts.driver->rule(name);
   const Base base = fit_base(parts, *rule, pilots, kSharedStream);
   cost += base.cost;
   const CentredProblem centre = centred(parts, pilots, base, forces, kSharedStream);
@@ -131,7 +133,7 @@ AffineMap base_of(const EstimatorParts& parts, const Target& pilots, Cost& cost)
     if (const auto encoded = pilots.amortised_base()) return *encoded;
   const std::string name =
       is_asked ? parts.options.base : fits_of(pilots).front().front().name("1");
-  const auto rule = BaseRegistry::instance().make("base", name);
+  const auto rule = parts.driver->rule(name);
   const auto fitted = [&](const Target& target) {
     Base base = fit_base(parts, *rule, target, kSharedStream);
     cost += base.cost;
@@ -156,6 +158,15 @@ bool is_as_good(const EstimatorParts& parts, const Target& pilots, Cost& cost) {
   const double off = (with.log_density - cheap.log_density).abs().mean().item<double>();
   const double size = with.log_density.abs().mean().item<double>();
   return lost <= kMostLost && off <= kMostOff * std::max(1.0, size / 1000);
+}
+
+/// The number of chains under a budget. A few long chains are best, but fewer would not show their
+/// own error, and resampling needs more particles. For bounds, the chains of both directions show
+/// their distance.
+int64_t num_chains(const EstimatorParts& parts) {
+  constexpr int64_t kChains = 8, kBounding = 2, kResampled = 32;
+  if (parts.resampling) return kResampled;
+  return parts.needs_exact_draws() ? kBounding : kChains;
 }
 
 }  // namespace
@@ -207,8 +218,7 @@ std::vector<std::string> base_candidates(const EstimatorParts& parts, const Targ
     if (fit == fits.end()) continue;
     const double cost = expected_cost(fit->name(widening), target),
                  all = expected_cost(fit->refined(widening), target);
-    const bool refines =
-        !target.traits().is_replicated && all <= most && all - cost <= kRefiningShare * estimate;
+    const bool refines = all <= most && all - cost <= kRefiningShare * estimate;
     candidates.push_back(refines ? fit->refined(widening) : fit->name(widening));
   }
   if (target.amortised_base() && !target.traits().may_be_multimodal)
@@ -230,6 +240,44 @@ std::optional<at::ScalarType> choose_forces(const EstimatorParts& parts, const T
         "`force_dtype` bfloat16: this model or target computes forces only in its own type; leave "
         "it out");
   return at::kBFloat16;
+}
+
+TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
+                        int64_t num_problems, std::optional<at::ScalarType> forces,
+                        const Cost& spent) {
+  // The cost of the first problem's base determines the number of pilots. A fit of many problems
+  // continues until the last one has arrived.
+  const Base first = fit_base(parts, rule, *target.slice(0, 1), kSharedStream);
+  Budget budget{*parts.options.budget, num_problems, static_cast<double>(parts.num_anneals()),
+                first.cost.densities, num_chains(parts)};
+  const PilotSize size =
+      pilot_size(budget, parts.transition->evaluations_per_step(), target.num_problems());
+  const auto pilots = target.slice(0, size.num_problems);
+  Base base = first;
+  Cost before = first.cost;
+  if (size.num_problems > 1) {
+    base = fit_base(parts, rule, *pilots, kSharedStream);
+    before += base.cost;
+  }
+  const auto pilots_count = static_cast<double>(size.num_problems);
+  // A mean over few pilots is uncertain. Half of its standard error is added, as if the standard
+  // deviation of the fits' costs were their mean.
+  if (size.num_problems > 1)
+    budget.base_cost = static_cast<int64_t>(static_cast<double>(base.cost.densities) /
+                                            pilots_count * (1 + 0.5 / std::sqrt(pilots_count)));
+  if (parts.driver->shares_fit())
+    budget.base_cost = first.cost.densities / std::min(parts.options.chunk, num_problems);
+  if (base.partition)
+    budget.num_anneals *= static_cast<double>(base.partition->num_parts()) / pilots_count;
+  const CentredProblem centre = centred(parts, *pilots, base, forces, kSharedStream);
+  before += centre.cost;
+  at::Generator rng = stream_of(parts, target, Purpose::kPilot, kSharedStream);
+  const BudgetParts budget_parts{*parts.path, *parts.transition,
+                                 [&](int64_t steps) { return parts.make_rule(steps); },
+                                 parts.pilot};
+  const BudgetedPlan found =
+      plan_within(budget, size, centre.problem, spent + before, budget_parts, rng);
+  return {found.plan, before + found.cost};
 }
 
 }  // namespace crais

@@ -1,4 +1,4 @@
-// Choices made by pilots: the base `auto`, and the type of the forces of an anneal.
+// Choices made by pilots: the base `auto`, the type of forces, the plan within a budget.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,9 @@ struct BaseChoice {
 /// estimate is a lower bound on average, so the highest is the best. If nothing is annealed: the
 /// encoder if there is one, else Laplace.
 ///
-/// A candidate whose schedule cannot reach the target (ScheduleError) is skipped. If none is left,
-/// the last error is thrown. `num_problems` problems will be estimated in all. Under a budget,
-/// pilots take a twentieth of it; if that is too little, the first candidate is chosen without a
-/// trial. Cost: for each candidate, its base, its pilot, and as many chains as an estimate has.
+/// A candidate whose schedule cannot reach the target (ScheduleError) is skipped; the last error is
+/// thrown if none is left. Under a budget, pilots take a twentieth of that of `num_problems`; if it
+/// is too little, the first is chosen. Cost: for each, a base, a pilot and an estimate's chains.
 BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_t num_problems,
                        std::optional<at::ScalarType> forces = {});
 
@@ -41,19 +40,24 @@ std::vector<std::string> base_candidates(const EstimatorParts& parts, const Targ
 /// The value of `force_dtype` for problems such as `pilots`: at::kBFloat16, or nothing for forces
 /// as exact as values.
 ///
-/// `auto` chooses bfloat16 if the target says that it is faster and if moves of pilots are accepted
-/// as often as with exact forces: with the same particles and random numbers, at beta = 1, mean
-/// acceptance may lose at most 0.02 at each of some step sizes. The choice never affects the
-/// correctness of estimates: acceptance uses the exact density, so any force is valid. Kernels with
-/// cheap forces compute that density in another way, with an error that depends on the weights: at
-/// these particles the error must be at most 0.001 nats on average, for a log-density of a thousand
-/// or less.
+/// `auto` chooses bfloat16 if the target says that it is faster and pilots accept as many moves as
+/// with exact forces: of the same particles and random numbers, at beta = 1, mean acceptance may
+/// lose 0.02 at each of some step sizes. Any force is valid, because acceptance uses the density.
+/// Kernels with cheap forces compute it in another way: their mean error at these particles must be
+/// at most 0.001 nats, for a log-density of a thousand or less.
 ///
-/// Throws Error kArgument if `bfloat16` is asked for and the target has no such forces.
-/// @param cost  increased by the cost of the comparison: with each type of force 1 + 7 L
-/// evaluations of 4 particles a pilot. If all bases would take more than 2,000 evaluations (without
-/// an encoder), the comparison uses fewer pilots with more particles each.
+/// Throws Error kArgument if `bfloat16` is asked for and the target has no such forces. Cost, added
+/// to `cost`: with each type of force 1 + 7 L evaluations of 4 particles a pilot. If all bases take
+/// more than 2,000 evaluations, fewer pilots have more particles each.
 std::optional<at::ScalarType> choose_forces(const EstimatorParts& parts, const Target& pilots,
                                             Cost& cost);
+
+/// Fits bases for as many of the target's problems as a twentieth of the budget allows, and lets
+/// plan_within divide the rest between chains and temperatures. `num_problems` problems share the
+/// cost of the pilots and the cost `spent` earlier on choosing the base. Throws BudgetError,
+/// ScheduleError. Cost: returned; it is within the budget.
+TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
+                        int64_t num_problems, std::optional<at::ScalarType> forces,
+                        const Cost& spent);
 
 }  // namespace crais

@@ -5,17 +5,16 @@
 #include <utility>
 
 #include "evaluation/choices.h"
+#include "evaluation/driver.h"
 #include "evaluation/parts.h"
-#include "evaluation/plans.h"
-#include "evaluation/witness.h"
 #include "samplers/blocks.h"
 #include "util/error.h"
 
 namespace crais {
 
-Estimator::Estimator(EstimateOptions options)
-    : parts_(std::make_shared<EstimatorParts>(std::move(options))) {
-  if (parts_->options.base != "auto") BaseRegistry::instance().make("base", parts_->options.base);
+Estimator::Estimator(EstimateOptions options, std::shared_ptr<const Driver> driver)
+    : parts_(std::make_shared<EstimatorParts>(std::move(options), std::move(driver))) {
+  if (parts_->options.base != "auto") parts_->driver->rule(parts_->options.base);
 }
 
 const EstimateOptions& Estimator::options() const { return parts_->options; }
@@ -54,15 +53,14 @@ TunedEstimator Estimator::tune(const Target& given, int64_t num_problems) const 
   TunedState state;
   state.forces = choose_forces(*parts_, pilots, state.tuning);
   state.base = options().base;
-  if (state.base == "auto" && given.traits().is_replicated && anneals()) state.base = "mixture";
   if (state.base == "auto") {
-    BaseChoice choice = choose_base(*parts_, pilots, num_problems, state.forces);
+    BaseChoice choice = parts_->driver->choose(*parts_, pilots, num_problems, state.forces);
     state.base = choice.name;
     state.plan = std::move(choice.plan);
     state.tuning += choice.cost;
   }
-  const auto base_rule = BaseRegistry::instance().make("base", state.base);
-  if (!parts_->shares_plan() || plans_by_chunk(options(), given, state.base)) {
+  const auto base_rule = parts_->driver->rule(state.base);
+  if (!parts_->shares_plan() || parts_->driver->plans_by_chunk(options(), state.base)) {
     state.plan.reset();
   } else if (options().budget) {
     TunedPlan found =
@@ -79,8 +77,7 @@ TunedEstimator Estimator::tune(const Target& given, int64_t num_problems) const 
     state.plan = std::move(found.plan);
     state.tuning += base.cost + centre.cost + found.cost;
   }
-  if (anneals() && wants_second_opinion(options(), given, state.base))
-    state.witness = second_opinion(options(), given, state.tuning);
+  parts_->driver->complete(*parts_, given, state);
   return restore(std::move(state), pilots);
 }
 
@@ -91,7 +88,7 @@ TunedEstimator Estimator::restore(TunedState state, const Target& given) const {
     if (!methods[m]->learns()) continue;
     const auto start = std::chrono::steady_clock::now();
     const auto first = first_pilots(given);
-    const auto rule = BaseRegistry::instance().make("base", state.base);
+    const auto rule = parts_->driver->rule(state.base);
     const Base base = fit_base(*parts_, *rule, *first, kSharedStream);
     const CentredProblem centre = centred(*parts_, *first, base, state.forces, kSharedStream);
     Pilots pilots{centre.problem, derive_seed(options().seed, Purpose::kTrain, m),
@@ -102,14 +99,6 @@ TunedEstimator Estimator::restore(TunedState state, const Target& given) const {
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
   }
   return {parts_, std::move(state), std::move(methods)};
-}
-
-TunedEstimator tune(const Target& target, const EstimateOptions& options) {
-  const Estimator estimator(options);
-  const int64_t num_problems = target.num_problems();
-  const int64_t pilots = estimator.num_pilots(num_problems);
-  return estimator.tune(target.traits().can_select ? *target.slice(0, pilots) : target,
-                        num_problems);
 }
 
 }  // namespace crais

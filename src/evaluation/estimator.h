@@ -17,9 +17,9 @@ namespace crais {
 ///     crais::ChunkResult result = ready.estimate(0, target);
 class Estimator {
  public:
-  /// Throws Error kArgument for unknown names, values out of range and options that exclude each
-  /// other.
-  explicit Estimator(EstimateOptions options);
+  /// Without a driver: for images. Throws Error kArgument for unknown names, values out of range
+  /// and options that exclude each other.
+  explicit Estimator(EstimateOptions options, std::shared_ptr<const Driver> driver = {});
 
   const EstimateOptions& options() const;
   bool anneals() const;
@@ -35,10 +35,9 @@ class Estimator {
   int64_t num_pilots(int64_t num_problems) const;
 
   /// Chooses the base and makes the shared plan on the first `options().pilot_problems` of
-  /// `pilots`. Lets methods learn. `num_problems` problems will be estimated in all; 0 stands
-  /// for the number of `pilots`. Random numbers come from streams that no chunk uses, so the pilots
-  /// may be estimated too. For `base = "auto"` see choose_base. Throws ScheduleError, BudgetError,
-  /// DivergedError. Cost: `state().tuning` and `learned`.
+  /// `pilots`. Lets methods learn. `num_problems` problems will be estimated in all; 0: as many as
+  /// `pilots`. Random numbers are of streams that no chunk uses: pilots may be estimated too.
+  /// Throws ScheduleError, BudgetError, DivergedError. Cost: `state().tuning` and `learned`.
   TunedEstimator tune(const Target& pilots, int64_t num_problems = 0) const;
 
   /// The result of an earlier `tune` with the same options, from its `state`. Only methods learn
@@ -50,10 +49,5 @@ class Estimator {
 
   std::shared_ptr<const EstimatorParts> parts_;
 };
-
-/// An estimator for the problems of `target`, tuned on the first of them.
-///
-///     crais::TunedEstimator estimator = crais::tune(target, {.base = "laplace", .seed = 1});
-TunedEstimator tune(const Target& target, const EstimateOptions& options);
 
 }  // namespace crais

@@ -45,11 +45,11 @@ std::string Result::flag_words(int64_t p) const {
 }
 
 Result estimate_log_normalizer(const Target& target, const EstimateOptions& options,
-                               const LogNormalizerRun& run) {
+                               const LogNormalizerRun& run, std::shared_ptr<const Driver> driver) {
   EstimateOptions whole = options;
   const ProblemSource problems = ProblemSource::of(target.shared());
   if (!target.traits().can_select) whole.chunk = whole.pilot_problems = problems.count;
-  const Estimator estimator(whole);
+  const Estimator estimator(whole, std::move(driver));
   std::optional<ResultStore> store;
   if (!run.folder.empty()) store.emplace(run.folder, record_of(target, whole, run.name), run.store);
   Result result;

@@ -49,10 +49,11 @@ struct LogNormalizerRun {
 ///     const crais::Result r = crais::estimate_log_normalizer(target, {.chains = 16, .seed = 1});
 ///     std::printf("log Z = %.3f +- %.3f\n", r.value.item<double>(), r.std_error.item<double>());
 ///
-/// A target that cannot select (see Traits) is one chunk on one thread. Throws the
-/// errors of its parts. If the observer stops the run, throws Error kInterrupted; with a `folder`
-/// the run can be resumed. Cost: `summary`, in evaluations of one problem.
+/// A target that cannot select (see Traits) is one chunk on one thread. `driver`: see Estimator.
+/// Throws the errors of its parts. If the observer stops the run, throws Error kInterrupted; with a
+/// `folder` the run can be resumed. Cost: `summary`, in evaluations of one problem.
 Result estimate_log_normalizer(const Target& target, const EstimateOptions& options = {},
-                               const LogNormalizerRun& run = {});
+                               const LogNormalizerRun& run = {},
+                               std::shared_ptr<const Driver> driver = {});
 
 }  // namespace crais

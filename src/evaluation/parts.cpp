@@ -3,14 +3,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "evaluation/driver.h"
+#include "samplers/blocks.h"
 #include "targets/partitioned.h"
 #include "targets/transformed.h"
 #include "util/error.h"
 
 namespace crais {
 
-EstimatorParts::EstimatorParts(EstimateOptions estimate_options)
-    : options(std::move(estimate_options)) {
+EstimatorParts::EstimatorParts(EstimateOptions estimate_options,
+                               std::shared_ptr<const Driver> of_problems)
+    : options(std::move(estimate_options)),
+      driver(of_problems ? std::move(of_problems) : std::make_shared<const Driver>()) {
   check(options);
   path = PathRegistry::instance().make("path", options.path);
   rule = make_rule(options.steps);
@@ -74,15 +78,10 @@ at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpo
                                  target.options().device());
 }
 
-bool is_mixture(const std::string& base) { return base.rfind("mixture", 0) == 0; }
-
 Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
               uint64_t stream) {
   at::Generator rng = stream_of(parts, target, Purpose::kBase, stream);
-  const int64_t count = target.num_problems();
-  if (!target.traits().is_replicated || !target.traits().can_select || count == 1)
-    return rule.build(target, rng);
-  return repeated(rule.build(*target.slice(0, 1), rng), count);
+  return parts.driver->fit(rule, target, rng);
 }
 
 CentredProblem centred(const EstimatorParts& parts, const Target& target, const Base& base,
@@ -117,6 +116,25 @@ TunedPlan make_plan(const EstimatorParts& parts, const Problem& problem, uint64_
   }
   tuned.plan.num_particles = parts.options.chains;
   return tuned;
+}
+
+MethodResult estimate_under(const Plan& plan, const Method& method, const Problem& problem,
+                            uint64_t seed) {
+  const auto found_by = [&](const Plan& part, uint64_t stream) {
+    at::Generator rng = make_counting_generator(stream, problem.base().options().device());
+    MethodResult found = method.estimate(problem, part, rng);
+    return problem.partition() ? merged(std::move(found), *problem.partition()) : found;
+  };
+  if (!method.has_independent_chains()) return found_by(plan, seed);
+  const int64_t most = chains_per_stream(problem.num_problems(), problem.dim());
+  std::vector<MethodResult> blocks;
+  Plan part = plan;
+  for (int64_t begin = 0; begin < plan.num_particles; begin += most) {
+    const size_t number = blocks.size();
+    part.num_particles = std::min(most, plan.num_particles - begin);
+    blocks.push_back(found_by(part, number == 0 ? seed : mix64(seed ^ number)));
+  }
+  return joined(blocks);
 }
 
 }  // namespace crais

@@ -17,13 +17,17 @@
 
 namespace crais {
 
+class Driver;
+
 /// The objects that options name. Immutable: threads may share it.
 class EstimatorParts {
  public:
-  /// Throws Error kArgument for unknown names and options that exclude each other.
-  explicit EstimatorParts(EstimateOptions estimate_options);
+  /// Throws Error kArgument for unknown names and options in conflict. Null stands for images.
+  explicit EstimatorParts(EstimateOptions estimate_options,
+                          std::shared_ptr<const Driver> of_problems = {});
 
   EstimateOptions options;
+  std::shared_ptr<const Driver> driver;
   std::shared_ptr<const Path> path;
   std::shared_ptr<const ScheduleRule> rule;  // for options.steps
   std::shared_ptr<const Transition> transition;
@@ -58,11 +62,7 @@ constexpr uint64_t kSharedStream = std::numeric_limits<uint64_t>::max();
 at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpose purpose,
                         uint64_t stream);
 
-/// True for the base that covers a density of any shape.
-bool is_mixture(const std::string& base);
-
-/// Fits bases for the problems of `target`. Replicates of one density share one fit. Cost: in the
-/// base.
+/// Fits bases for the problems of `target`. Cost: in the base.
 Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
               uint64_t stream);
 
@@ -83,5 +83,10 @@ struct TunedPlan {
 };
 /// Throws ScheduleError if the schedule cannot reach the target.
 TunedPlan make_plan(const EstimatorParts& parts, const Problem& problem, uint64_t stream);
+
+/// The estimate of `plan.num_particles` chains, of the user's problems where the base has parts.
+/// Independent chains have random streams of a bounded number each. Cost: in the result.
+MethodResult estimate_under(const Plan& plan, const Method& method, const Problem& problem,
+                            uint64_t seed);
 
 }  // namespace crais

@@ -48,7 +48,7 @@ std::optional<Lengthened> ready(const ProblemSource& problems, const Estimator& 
   }
   if (stored) return Lengthened{estimator.restore(std::move(*stored), *pilots), {}};
   std::optional<Lengthened> tuned = Lengthened{estimator.tune(*pilots, problems.count), {}};
-  if (settings.error && !pilots->traits().is_replicated) {
+  if (settings.error && !tuned->tuned.plans_by_chunk()) {
     if (!problems.control || settings.plan_per_problem)
       throw argument_error(
           "`error` of single problems needs a control and a plan that all share; ask for `steps`");

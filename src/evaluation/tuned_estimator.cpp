@@ -4,10 +4,8 @@
 #include <chrono>
 #include <utility>
 
-#include "evaluation/chains.h"
+#include "evaluation/driver.h"
 #include "evaluation/parts.h"
-#include "evaluation/plans.h"
-#include "evaluation/witness.h"
 #include "samplers/blocks.h"
 #include "util/error.h"
 
@@ -51,7 +49,7 @@ TunedEstimator::TunedEstimator(std::shared_ptr<const EstimatorParts> parts, Tune
                                std::vector<std::shared_ptr<const Method>> methods)
     : parts_(std::move(parts)),
       state_(std::move(state)),
-      base_(BaseRegistry::instance().make("base", state_.base)),
+      base_(parts_->driver->rule(state_.base)),
       methods_(std::move(methods)) {}
 
 const EstimateOptions& TunedEstimator::options() const { return parts_->options; }
@@ -60,21 +58,13 @@ int64_t TunedEstimator::num_chains() const {
   return state_.plan ? state_.plan->num_particles : options().chains;
 }
 
-int64_t TunedEstimator::evaluations_per_chain(int64_t steps) const {
-  return parts_->evaluations_per_chain(steps);
+bool TunedEstimator::plans_by_chunk() const {
+  return parts_->driver->plans_by_chunk(options(), state_.base);
 }
 
-Plan TunedEstimator::own_plan(const Target& target, const Problem& problem, uint64_t stream,
-                              ChunkResult& result, Rounds& rounds) const {
-  const Cost spent = result.base + result.tuning;
-  if (options().error) {
-    const double each =
-        static_cast<double>(spent.densities) / static_cast<double>(target.num_problems());
-    return plan_by_rounds(*parts_, problem, each, stream, rounds);
-  }
-  TunedPlan own = plans_by_chunk(options(), target, state_.base)
-                      ? replicated_plan(*parts_, problem, spent, stream)
-                      : make_plan(*parts_, problem, stream);
+Plan Driver::plan(const EstimatorParts& parts, const std::string& /*base*/, const Problem& problem,
+                  ChunkResult& result, Rounds& /*rounds*/) const {
+  TunedPlan own = make_plan(parts, problem, static_cast<uint64_t>(result.chunk));
   result.tuning += own.cost;
   return std::move(own.plan);
 }
@@ -110,7 +100,7 @@ void TunedEstimator::estimate(const Target& target, ChunkResult& result, Rounds&
   if (state_.plan) {
     plan = *state_.plan;
   } else if (parts_->num_anneals() > 0) {
-    plan = own_plan(target, centre.problem, stream, result, rounds);
+    plan = parts_->driver->plan(*parts_, state_.base, centre.problem, result, rounds);
     result.plan = base.partition ? select(plan, base.main_rows()) : plan;
   }
   const std::vector<int64_t> base_flags = flags_of(base);
@@ -126,10 +116,8 @@ void TunedEstimator::estimate(const Target& target, ChunkResult& result, Rounds&
       MethodResult found = estimate_under(plan, method, centre.problem, seed);
       run = to_run(found, target.num_problems());
       if (base.partition) share_cost(*base.partition, run);
-      if (options().witness && target.traits().is_replicated && is_mixture(state_.base) &&
-          found.particles && !result.settled && needs_witness(plan.has_moves(), centre.problem))
-        result.settled =
-            settled_share(*parts_, centre.problem, plan, *found.particles, stream, result.tuning);
+      if (found.particles)
+        parts_->driver->check(*parts_, state_.base, centre.problem, plan, *found.particles, result);
       if (base.bijection && found.particles)
         found.particles->z = base.bijection->to_z(found.particles->z);
       for (size_t i = 0; i < parts_->expectations.size(); ++i)

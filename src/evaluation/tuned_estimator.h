@@ -16,6 +16,7 @@
 namespace crais {
 
 class BaseRule;
+class Driver;
 class EstimatorParts;
 struct Rounds;
 
@@ -37,7 +38,7 @@ struct TunedState {
 
 /// A tuned estimator, made by Estimator::tune. Immutable: threads may share it.
 ///
-///     crais::TunedEstimator ready = crais::tune(target, {.base = "laplace", .seed = 1});
+///     crais::TunedEstimator ready = crais::Estimator({.seed = 1}).tune(target);
 ///     crais::ChunkResult result = ready.estimate(0, target);
 class TunedEstimator {
  public:
@@ -48,8 +49,8 @@ class TunedEstimator {
   const TunedState& state() const { return state_; }
   /// The number of annealed chains of a problem.
   int64_t num_chains() const;
-  /// Cost of one chain that anneals once under `steps` transitions, in evaluations.
-  int64_t evaluations_per_chain(int64_t steps) const;
+  /// True if chunks share no plan, but have one each.
+  bool plans_by_chunk() const;
   /// The same with another state.
   TunedEstimator with(TunedState state) const { return {parts_, std::move(state), methods_}; }
 
@@ -60,9 +61,6 @@ class TunedEstimator {
   ChunkResult estimate(int64_t chunk, const Target& target) const;
 
  private:
-  /// Adds to `result` what planning costs.
-  Plan own_plan(const Target& target, const Problem& problem, uint64_t stream, ChunkResult& result,
-                Rounds& rounds) const;
   void estimate(const Target& target, ChunkResult& result, Rounds& rounds) const;
 
   std::shared_ptr<const EstimatorParts> parts_;

@@ -121,25 +121,19 @@ DecoderPosterior::DecoderPosterior(std::shared_ptr<const LatentModel> model, con
   if (labels_.defined() && (labels_.dim() < 1 || labels_.size(0) != data_.size(0) ||
                             labels_.sizes().slice(1) != at::IntArrayRef(described.labels->shape)))
     throw argument_error("labels must be [P, ...] of the model's shape of labels");
-  traits_ = known();
-}
-
-Traits DecoderPosterior::known() const {
-  Traits traits;
-  traits.tensors = data_.options();
-  traits.can_select = true;
+  traits_.tensors = data_.options();
+  traits_.can_select = true;
   // Posteriors of all decoders but MLPs with Bernoulli pixels have kinks, tails and further modes.
-  traits.may_be_multimodal = by_hand_ == nullptr || !by_hand_->likelihood.is_bernoulli();
-  traits.is_replayable = by_hand_ != nullptr;
-  traits.forces_pay = fused_ ? has_cheap_kernel(at::kBFloat16) : model_->has_forces(at::kBFloat16);
+  traits_.may_be_multimodal = by_hand_ == nullptr || !by_hand_->likelihood.is_bernoulli();
+  traits_.is_replayable = by_hand_ != nullptr;
+  traits_.forces_pay = fused_ ? has_cheap_kernel(at::kBFloat16) : model_->has_forces(at::kBFloat16);
   // In closed form: from the number of multiply-adds. Else 2 D outputs of half an evaluation each,
   // or 2 D evaluations.
-  traits.curvature_cost = by_hand_ != nullptr                   ? gauss_newton_cost(*by_hand_)
-                          : dim() > kMostDense                  ? 2 * kDirections
-                          : model_->description().has("output") ? dim()
-                                                                : 2 * dim();
-  traits.prior = normal_of_prior(*model_, traits.tensors);
-  return traits;
+  traits_.curvature_cost = by_hand_ != nullptr                   ? gauss_newton_cost(*by_hand_)
+                           : dim() > kMostDense                  ? 2 * kDirections
+                           : model_->description().has("output") ? dim()
+                                                                 : 2 * dim();
+  traits_.prior = normal_of_prior(*model_, traits_.tensors);
 }
 
 Evaluation DecoderPosterior::evaluate(const at::Tensor& z) const { return evaluated(z, forces_); }

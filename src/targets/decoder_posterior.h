@@ -82,7 +82,6 @@ class DecoderPosterior : public Target {
  private:
   /// The fused evaluator for z with these forces; null if another evaluator computes z.
   const FusedDecoder* fused_for(const at::Tensor& z, std::optional<at::ScalarType> forces) const;
-  Traits known() const;
   bool has_cheap_kernel(at::ScalarType dtype) const;
   /// The model's own functions always compute the gradient, even if it is not needed.
   Evaluation evaluated(const at::Tensor& z, std::optional<at::ScalarType> forces,

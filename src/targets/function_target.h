@@ -18,7 +18,6 @@ struct FunctionTargetOptions {
   int64_t num_problems = 1;
   int64_t dim = 1;
   at::TensorOptions tensors = at::kDouble;  ///< dtype and device of particles
-  bool replicated = false;                  ///< every problem is the same density
   at::Tensor starts = {};                   ///< [S,D]: see Traits
 };
 

@@ -29,7 +29,7 @@ class Replicated : public Target {
   Replicated(const TargetOptions& options, int64_t dim, std::optional<double> log_normalizer)
       : num_problems_(options.num_problems), dim_(dim) {
     traits_.tensors = options.tensors;
-    traits_.can_select = traits_.is_replicated = true;
+    traits_.can_select = true;
     if (log_normalizer)
       traits_.log_normalizer = at::full({1}, *log_normalizer, options.tensors.dtype(at::kDouble));
   }

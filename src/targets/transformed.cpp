@@ -12,7 +12,6 @@ Transformed::Transformed(std::shared_ptr<const Target> target,
   const Traits& known = target_->traits();
   traits_.tensors = known.tensors;
   traits_.can_select = known.can_select;
-  traits_.is_replicated = known.is_replicated;
   traits_.forgives_starts = true;
   traits_.is_replayable = known.is_replayable;
   traits_.forces_pay = known.forces_pay;

@@ -65,11 +65,11 @@ class Broken : public DiagonalGaussian {
 
 Base build(const std::string& spec, const Target& target, uint64_t seed = 1) {
   at::Generator rng = make_generator(seed);
-  return BaseRegistry::instance().make("base", spec)->build(target, rng);
+  return make_base(spec)->build(target, rng);
 }
 
 double expected_cost(const std::string& spec, const Target& target) {
-  return *BaseRegistry::instance().make("base", spec)->expected_cost(target);
+  return *make_base(spec)->expected_cost(target);
 }
 
 TEST(Laplace, IsExactForGaussians) {

@@ -15,9 +15,9 @@ namespace {
 
 using testing::replicated;
 
-Base fit(const std::string& spec, const Target& target, uint64_t seed = 1) {
+Base fit(const std::string& spec, const Target& target, uint64_t seed = 1, bool density = true) {
   at::Generator rng = make_generator(seed);
-  return BaseRegistry::instance().make("base", spec)->build(target, rng);
+  return make_base(spec, {density})->build(target, rng);
 }
 
 /// N(-7, 1) and 9 times as much N(7, 0.5^2) in the plane.
@@ -47,7 +47,7 @@ TEST(Modes, ClimbFromKnownPoints) {
         -0.5 * ((z - 3) / 0.01).square().sum(-1) + std::log(9.0) - 10 * std::log(0.01);
     return at::logaddexp(-0.5 * z.square().sum(-1), narrow);
   };
-  FunctionTargetOptions options{2, 10, at::kDouble, /*replicated=*/true};
+  FunctionTargetOptions options{2, 10, at::kDouble};
   const Base without =
       fit("modes:1,starts=8", FunctionTarget(options, FunctionTarget::IndexedLogDensity(spike)));
   EXPECT_FALSE(without.partition);
@@ -57,8 +57,8 @@ TEST(Modes, ClimbFromKnownPoints) {
   ASSERT_TRUE(with.partition);
   EXPECT_NEAR(with.map.loc()[0][0].item<double>(), 3, 1e-3);
   EXPECT_NEAR(with.partition->log_share[0].exp().item<double>(), 0.9, 1e-3);
-  EXPECT_NE(probe(known), probe(FunctionTarget({2, 10, at::kDouble, true},
-                                               FunctionTarget::IndexedLogDensity(spike))));
+  EXPECT_NE(probe(known),
+            probe(FunctionTarget({2, 10, at::kDouble}, FunctionTarget::IndexedLogDensity(spike))));
 }
 
 TEST(Modes, AreOnePartWhereThereIsOne) {
@@ -164,30 +164,14 @@ TEST(Mixture, CoversAllCombinationsOfModes) {
   EXPECT_GT(right.min().item<double>(), 0.6);
 }
 
-/// Replicates share one fit, and so one bijection.
-TEST(Mixture, FitsReplicatesOnce) {
-  const auto funnel = [](const at::Tensor& z) {
-    const at::Tensor v = z.select(-1, 0), x = z.slice(-1, 1);
-    return -v.square() / 18 - 0.5 * x.square().sum(-1) * (-v).exp() - 2 * v;
-  };
-  const Base one = fit("mixture:32,rounds=1", replicated(3, funnel, 1)),
-             three = fit("mixture:32,rounds=1", replicated(3, funnel, 3));
-  ASSERT_TRUE(one.bijection);
-  ASSERT_TRUE(three.bijection);
-  EXPECT_EQ(three.num_problems(), 3);
-  EXPECT_EQ(three.cost.densities, one.cost.densities);
-  EXPECT_TRUE(at::equal(three.map.loc()[0], one.map.loc()[0]));
-}
-
 /// A bijection belongs to all problems, so images, whose problems differ, have none.
 TEST(Mixture, TransformsOnlyReplicates) {
   const auto funnel = [](const at::Tensor& z, const at::Tensor& /*index*/) {
     const at::Tensor v = z.select(-1, 0), x = z.select(-1, 1);
     return -v.square() / 18 - 0.5 * x.square() * (-v).exp() - 0.5 * v;
   };
-  const FunctionTarget two({2, 2, at::kDouble, /*replicated=*/false},
-                           FunctionTarget::IndexedLogDensity(funnel));
-  const Base base = fit("mixture:128,rounds=1", two);
+  const FunctionTarget two({2, 2, at::kDouble}, FunctionTarget::IndexedLogDensity(funnel));
+  const Base base = fit("mixture:128,rounds=1", two, 1, false);
   EXPECT_FALSE(base.bijection);
   ASSERT_TRUE(base.partition);
   EXPECT_GE(base.partition->num_parts(), 4);

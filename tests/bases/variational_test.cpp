@@ -18,7 +18,7 @@ using testing::max_abs_diff;
 
 Base fitted_by(const std::string& spec, const Target& target, uint64_t seed = 1) {
   at::Generator rng = make_generator(seed);
-  return BaseRegistry::instance().make("base", spec)->build(target, rng);
+  return make_base(spec)->build(target, rng);
 }
 
 /// For log gamma = a z - exp(z) the nearest normal has the mean log a - 1 / (2 a) and the variance

@@ -74,7 +74,7 @@ std::string first_candidate(const EstimateOptions& options, const Target& target
 }
 
 double expected_cost(const std::string& name, const Target& target) {
-  return *BaseRegistry::instance().make("base", name)->expected_cost(target);
+  return *make_base(name)->expected_cost(target);
 }
 
 TEST(BaseCandidates, RefineAFitWhereThatIsAFifthOfTheCost) {

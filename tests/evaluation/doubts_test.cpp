@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "core/rng.h"
-#include "evaluation/log_normalizer.h"
 #include "evaluation/summary.h"
+#include "evidence/evidence.h"
 #include "support/targets.h"
 
 namespace crais {
@@ -182,10 +182,10 @@ TEST(SecondOpinion, FlagsABaseThatMissesAMode) {
   options.chunk = 5;
   options.steps = 48;
   options.witness = true;
-  const RunResults run = estimate_log_normalizer(double_well(), options).run;
+  const RunResults run = estimate_evidence(double_well(), options).run;
   EXPECT_TRUE(has(doubts(run), Doubt::kRefuted));
   options.base = "mixture";
-  const Result right = estimate_log_normalizer(double_well(), options);
+  const Result right = estimate_evidence(double_well(), options);
   EXPECT_TRUE(doubts(right.run).empty());
   EXPECT_NEAR(right.value.mean().item<double>(), 9.3745, 0.01);
 }
@@ -195,7 +195,7 @@ TEST(Auto, OfADensityIsRightWithinItsBudget) {
   options.chunk = 5;
   options.budget = 5e4;
   options.resampling = "systematic:0.5";
-  const Result found = estimate_log_normalizer(double_well(), options);
+  const Result found = estimate_evidence(double_well(), options);
   EXPECT_EQ(found.base, "mixture");
   EXPECT_NEAR(found.value.mean().item<double>(), 9.3745, 0.01);
   EXPECT_LE(static_cast<double>(found.cost.densities), 1.02 * 10 * 5e4);

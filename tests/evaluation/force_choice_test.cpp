@@ -67,7 +67,7 @@ EstimateOptions options(const std::string& force_dtype, const std::string& base 
 
 TEST(ForceChoice, AutoTakesForcesThatPayAndAcceptAsOften) {
   const auto chosen = [](Spoiling spoiling, bool pays, const std::string& asked) {
-    return tune(*make_target(spoiling, pays), options(asked)).state().forces;
+    return Estimator(options(asked)).tune(*make_target(spoiling, pays)).state().forces;
   };
   EXPECT_EQ(chosen(Spoiling::kRounded, true, "auto"), at::kBFloat16);
   EXPECT_FALSE(chosen(Spoiling::kRounded, false, "auto"));
@@ -82,7 +82,8 @@ TEST(ForceChoice, AutoTakesForcesThatPayAndAcceptAsOften) {
 
 TEST(ForceChoice, AutoTakesOnlyValuesThatAgree) {
   const auto chosen = [](double off) {
-    return tune(*make_target(Spoiling::kRounded, true, off), options("auto")).state().forces;
+    const auto target = make_target(Spoiling::kRounded, true, off);
+    return Estimator(options("auto")).tune(*target).state().forces;
   };
   for (const double sign : {1.0, -1.0}) {
     EXPECT_EQ(chosen(sign * 5e-4), at::kBFloat16);
@@ -93,7 +94,7 @@ TEST(ForceChoice, AutoTakesOnlyValuesThatAgree) {
 TEST(ForceChoice, NothingIsAnnealedNothingIsChosen) {
   EstimateOptions asked = options("bfloat16");
   asked.methods = {"iwae:20"};
-  EXPECT_FALSE(tune(*make_target(Spoiling::kRounded), asked).state().forces);
+  EXPECT_FALSE(Estimator(asked).tune(*make_target(Spoiling::kRounded)).state().forces);
 }
 
 TEST(ForceChoice, EstimatesAreRightWithAnyForces) {
@@ -112,10 +113,10 @@ TEST(ForceChoice, EstimatesAreRightWithAnyForces) {
 TEST(ForceChoice, RefusesWhatIsNotThere) {
   const DiagonalGaussian target(2, {1.0}, {0.5}, 0.0);
   expect_error(ErrorKind::kArgument, {"`force_dtype` bfloat16"},
-               [&] { tune(target, options("bfloat16")); });
-  EXPECT_FALSE(tune(target, options("auto")).state().forces);
+               [&] { Estimator(options("bfloat16")).tune(target); });
+  EXPECT_FALSE(Estimator(options("auto")).tune(target).state().forces);
   expect_error(ErrorKind::kArgument, {"`force_dtype`", "auto, float32, bfloat16"},
-               [&] { tune(target, options("float16")); });
+               [&] { Estimator(options("float16")).tune(target); });
 }
 
 TEST(ForceChoice, IsStored) {

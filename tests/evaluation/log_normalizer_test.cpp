@@ -69,14 +69,14 @@ TEST(LogNormalizer, OfSeveralProblemsWholeAndInChunks) {
 class SlowTogether : public BaseRule {
  public:
   Base build(const Target& target, at::Generator& rng) const override {
-    Base base = BaseRegistry::instance().make("base", "prior")->build(target, rng);
+    Base base = make_base("prior")->build(target, rng);
     const int64_t problems = target.num_problems();
     base.cost = {problems * (problems > 1 ? 500 : 20), 0};
     return base;
   }
 };
 const Enrol<BaseRegistry> kEnrolSlowTogether("slow-together", "of tests", "slow-together",
-                                             [](Spec&) {
+                                             [](Spec&, const BaseOptions&) {
                                                return std::make_unique<SlowTogether>();
                                              });
 

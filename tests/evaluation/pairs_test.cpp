@@ -11,6 +11,7 @@
 
 #include "bases/base.h"
 #include "evaluation/estimator.h"
+#include "evidence/evidence.h"
 #include "support/registered.h"
 #include "support/temporary_folder.h"
 #include "targets/function_target.h"
@@ -32,19 +33,19 @@ std::vector<std::string> all_of(std::vector<std::string> more = {}) {
 }
 
 /// Two normals in the plane, of two replicates or two problems.
-FunctionTarget target_of(bool is_replicated) {
+FunctionTarget two_normals() {
   return FunctionTarget(
-      {2, 2, at::kDouble, is_replicated},
+      {2, 2},
       FunctionTarget::IndexedLogDensity([](const at::Tensor& z, const at::Tensor& /*index*/) {
         return at::logaddexp(-0.5 * z.square().sum(-1), -2 * (z - 1.5).square().sum(-1));
       }));
 }
 
 /// Why the options are refused; empty if they run.
-std::string refusal(const EstimateOptions& options, bool is_replicated) {
-  const FunctionTarget target = target_of(is_replicated);
+std::string refusal(const EstimateOptions& options, std::shared_ptr<const Driver> driver) {
+  const FunctionTarget target = two_normals();
   try {
-    const TunedEstimator tuned = Estimator(options).tune(target);
+    const TunedEstimator tuned = Estimator(options, std::move(driver)).tune(target);
     for (const ChunkRun& run : tuned.estimate(0, target).runs)
       EXPECT_EQ(run.log_normalizer.size(), 2U);
   } catch (const Error& error) {
@@ -72,7 +73,7 @@ class Pairs : public ::testing::Test {
 
   /// All pairs of values of two parts, as many in one run as there are parts. Where a run is
   /// refused, its first pair runs again with all other parts as in `plain`.
-  static void expect_pairs(const EstimateOptions& plain, bool is_replicated,
+  static void expect_pairs(const EstimateOptions& plain, std::shared_ptr<const Driver> driver,
                            const std::vector<Part>& parts) {
     using Choice = std::map<size_t, size_t>;  // of a part: one of its values
     using Pair = std::pair<Choice::value_type, Choice::value_type>;
@@ -96,7 +97,7 @@ class Pairs : public ::testing::Test {
         all += parts[part].values[value] + " ";
       }
       SCOPED_TRACE(all);
-      return refusal(options, is_replicated).empty();
+      return refusal(options, driver).empty();
     };
     const size_t count = left.size();
     size_t refused = 0;
@@ -149,7 +150,7 @@ class Pairs : public ::testing::Test {
 };
 
 TEST_F(Pairs, OfProblemsRunOrSayWhyNot) {
-  expect_pairs(small(), false, {path_, schedule_, base_, kernel_, resampling_});
+  expect_pairs(small(), nullptr, {path_, schedule_, base_, kernel_, resampling_});
 }
 
 /// With a base of several parts, and a witness of what chains miss.
@@ -157,7 +158,7 @@ TEST_F(Pairs, OfReplicatesRunOrSayWhyNot) {
   EstimateOptions options = small();
   options.base = kMixture;
   options.witness = true;
-  expect_pairs(options, true, {path_, kind_, kernel_, resampling_});
+  expect_pairs(options, evidence_driver(), {path_, kind_, kernel_, resampling_});
 }
 
 /// Rounds, which choose their own plans.
@@ -166,7 +167,7 @@ TEST_F(Pairs, OfRoundsRunOrSayWhyNot) {
   options.base = kMixture;
   options.error = 0.5;
   options.max_evaluations = 5'000;
-  expect_pairs(options, true, {path_, kind_});
+  expect_pairs(options, evidence_driver(), {path_, kind_});
 }
 
 }  // namespace

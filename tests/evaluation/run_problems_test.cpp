@@ -9,6 +9,7 @@
 
 #include "evaluation/control.h"
 #include "evaluation/result_store.h"
+#include "evidence/evidence.h"
 #include "io/json.h"
 #include "support/descent.h"
 #include "support/expect_error.h"
@@ -392,7 +393,7 @@ TEST(RunProblems, KeepsTheSumsOfExpectationsToTheBit) {
 /// Parts of a base, chains of several random streams: the weights are those of the particles.
 TEST(RunProblems, KeepsParticlesOfPartsAndStreams) {
   const FunctionTarget two_modes(
-      {.num_problems = 2, .dim = 2, .replicated = true},
+      {.num_problems = 2, .dim = 2},
       FunctionTarget::IndexedLogDensity([](const at::Tensor& z, const at::Tensor& /*index*/) {
         return at::logaddexp(-0.5 * (z - 5).square().sum(-1), -0.5 * (z + 5).square().sum(-1));
       }));
@@ -402,7 +403,7 @@ TEST(RunProblems, KeepsParticlesOfPartsAndStreams) {
   options.chains = 10'000;
   options.steps = 2;
   const RunResults results =
-      run_problems(ProblemSource::of(two_modes.shared()), Estimator(options));
+      run_problems(ProblemSource::of(two_modes.shared()), Estimator(options, evidence_driver()));
   const ChunkRun& run = results.chunks.at(0).runs.front();
   ASSERT_TRUE(run.particles.has_value());
   EXPECT_EQ(run.particles->z.sizes(), (std::vector<int64_t>{2, 2 * 10'000, 2}));

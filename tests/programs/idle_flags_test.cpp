@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/spec.h"
-#include "evaluation/run_problems.h"
+#include "evidence/evidence.h"
 #include "programs/estimate_logz/settings.h"
 #include "programs/eval_loglik/settings.h"
 #include "support/expect_error.h"
@@ -118,16 +118,16 @@ std::vector<double> estimates(const std::string& problem, EstimateOptions option
     options.base = "mixture:16,rounds=0";  // as auto
   options.steps = std::min<int64_t>(options.steps, 10);
   if (options.budget) options.budget = std::min(*options.budget, 2500.0);
-  const FunctionTargetOptions about{4, 2, at::kDouble, /*replicated=*/problem != "image", {}};
+  const auto driver = problem == "image" ? nullptr : evidence_driver();
   const auto target = std::make_shared<FunctionTarget>(
-      about, [replicated = about.replicated](const at::Tensor& z, const at::Tensor& index) {
-        const at::Tensor scale = replicated ? at::full_like(index, 1.5, z.options())
-                                            : 1 + 0.25 * index.to(z.scalar_type());
+      FunctionTargetOptions{4, 2}, [driver](const at::Tensor& z, const at::Tensor& index) {
+        const at::Tensor scale =
+            driver ? at::full_like(index, 1.5, z.options()) : 1 + 0.25 * index.to(z.scalar_type());
         const at::Tensor x = z * scale.view({-1, 1, 1});
         return -0.5 * (x - 1).square().sum(-1) - 0.1 * x.pow(4).sum(-1);
       });
   std::vector<double> all;
-  const RunResults found = run_problems(ProblemSource::of(target), Estimator(options));
+  const RunResults found = run_problems(ProblemSource::of(target), Estimator(options, driver));
   for (const auto& [number, chunk] : found.chunks)
     for (const ChunkRun& run : chunk.runs)
       all.insert(all.end(), run.log_normalizer.begin(), run.log_normalizer.end());

@@ -81,7 +81,7 @@ class LogGamma : public Target {
 inline FunctionTarget replicated(int64_t dim,
                                  const std::function<at::Tensor(const at::Tensor&)>& density,
                                  int64_t problems = 1) {
-  return FunctionTarget({problems, dim, at::kDouble, /*replicated=*/true},
+  return FunctionTarget({problems, dim},
                         [density](const at::Tensor& z, const at::Tensor&) { return density(z); });
 }
 

@@ -112,7 +112,7 @@ TEST(DecoderPosterior, BasesAreTheModelsOwn) {
   const auto target = posterior({"joint", "encode", "prior"});
   EXPECT_LT(max_abs_diff(target->amortised_base()->loc(), 0.1 * data().slice(1, 0, 2)), 1e-12);
   at::Generator rng = make_generator(0);
-  const Base prior = BaseRegistry::instance().make("base", "prior")->build(*target, rng);
+  const Base prior = make_base("prior")->build(*target, rng);
   EXPECT_LT(max_abs_diff(prior.map.matrix()[1], LinearModel::variance().sqrt().diag()), 1e-12);
   EXPECT_FALSE(posterior({"joint"})->amortised_base().has_value());
 }

@@ -58,9 +58,8 @@ Problem undefined_above(double most, bool transforms) {
     const at::Tensor half = -0.5 * z.square().sum(-1);
     return at::where(z.select(-1, 0) > most, half + NAN, half);
   };
-  const auto target = std::make_shared<FunctionTarget>(
-      FunctionTargetOptions{1, 3, at::kDouble, /*replicated=*/true},
-      FunctionTarget::IndexedLogDensity(density));
+  const auto target = std::make_shared<FunctionTarget>(FunctionTargetOptions{1, 3},
+                                                       FunctionTarget::IndexedLogDensity(density));
   return {transforms ? std::make_shared<Transformed>(target, of_funnel())
                      : std::shared_ptr<const Target>(target),
           AffineMap::identity(1, 3, at::kDouble)};
@@ -90,7 +89,6 @@ TEST(Transformed, LeavesOtherPointsAsTheyAre) {
 TEST(Transformed, HasTheSameNormalizerAndDraws) {
   const Transformed target(funnel(1), of_funnel());
   EXPECT_EQ(target.true_log_normalizer()->item<double>(), 0);
-  EXPECT_TRUE(target.traits().is_replicated);
   at::Generator rng = make_generator(2);
   const at::Tensor u = *target.exact_sample(4000, rng);
   const at::Tensor sd = u.std(1).squeeze(0);

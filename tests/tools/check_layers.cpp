@@ -19,9 +19,9 @@ namespace fs = std::filesystem;
 
 // As in docs/ARCHITECTURE.md. `models` stands beside src/, the others in it.
 const std::vector<std::string> kLayers = {
-    "util",      "simd",        "core",   "io",        "data",        "models",   "kernels",
-    "targets",   "divergences", "paths",  "schedules", "transitions", "samplers", "bases",
-    "estimates", "evaluation",  "report", "cli",       "programs"};
+    "util",      "simd",        "core",     "io",        "data",        "models",   "kernels",
+    "targets",   "divergences", "paths",    "schedules", "transitions", "samplers", "bases",
+    "estimates", "evaluation",  "evidence", "report",    "cli",         "programs"};
 
 const std::string kUmbrella = "crais.h";
 

@@ -6,7 +6,7 @@
 
 #include "core/rng.h"
 #include "core/spec.h"
-#include "evaluation/summary.h"
+#include "evidence/evidence.h"
 #include "io/json.h"
 #include "programs/estimate_logz/report.h"
 #include "programs/plane.h"
@@ -95,7 +95,7 @@ std::shared_ptr<const Target> named_target(const LogzSettings& settings) {
 RunReport run_logz(LogzSettings settings, const std::shared_ptr<const Target>& target,
                    RunObserver& observer) {
   keep_particles(settings, *target);
-  const Estimator estimator(settings.estimator);
+  const Estimator estimator(settings.estimator, evidence_driver());
   if (estimator.needs_exact_draws()) require_exact_draws(*target, settings);
   check_expectations(settings.estimator.expectations, *target);
   return run_in_folder(settings, run_record(settings, *target), ProblemSource::of(target),

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "evaluation/log_normalizer.h"
-#include "evaluation/plans.h"
+#include "evaluation/driver.h"
+#include "evidence/evidence.h"
 #include "support/expect_error.h"
 #include "support/targets.h"
 #include "util/error.h"
@@ -42,11 +42,30 @@ EstimateOptions to_error(double error, uint64_t seed = 0) {
 }
 
 ChunkResult chunk_of(const Target& target, const EstimateOptions& options) {
-  return estimate_log_normalizer(target, options, {.threads = 1}).run.chunks.at(0);
+  return estimate_evidence(target, options, {.threads = 1}).run.chunks.at(0);
 }
 
 double mean_of(const ChunkRun& run) {
   return at::tensor(run.log_normalizer, at::kDouble).mean().item<double>();
+}
+
+/// Replicates share one fit, and so one bijection.
+TEST(EvidenceDriver, FitsReplicatesOnce) {
+  const auto funnel = [](const at::Tensor& z) {
+    const at::Tensor v = z.select(-1, 0), x = z.slice(-1, 1);
+    return -v.square() / 18 - 0.5 * x.square().sum(-1) * (-v).exp() - 2 * v;
+  };
+  const auto driver = evidence_driver();
+  const auto fit = [&](int64_t replicates) {
+    at::Generator rng = make_generator(1);
+    return driver->fit(*driver->rule("mixture:32,rounds=1"), replicated(3, funnel, replicates),
+                       rng);
+  };
+  const Base one = fit(1), three = fit(3);
+  ASSERT_TRUE(one.bijection && three.bijection);
+  EXPECT_EQ(three.num_problems(), 3);
+  EXPECT_EQ(three.cost.densities, one.cost.densities);
+  EXPECT_TRUE(at::equal(three.map.loc()[0], one.map.loc()[0]));
 }
 
 TEST(Rounds, DoubleUntilTheErrorIsSmallAndEstimateAfresh) {
@@ -131,15 +150,14 @@ TEST(Rounds, AreFlaggedWhereEvaluationsRunOut) {
   const auto target = normal(6, 1.5, 0.4);
   EstimateOptions options = to_error(1e-4);
   options.max_evaluations = 60'000;
-  const Result found = estimate_log_normalizer(*target, options, {.threads = 1});
+  const Result found = estimate_evidence(*target, options, {.threads = 1});
   for (int64_t p = 0; p < kRoundReplicates; ++p)
     EXPECT_TRUE(found.flags[p].item<int64_t>() & kMissedTarget);
   EXPECT_LE(found.summary.all_evaluations(), 1.05 * 60'000);
   EXPECT_GE(found.summary.all_evaluations(), 0.7 * 60'000);
   EXPECT_TRUE(found.summary.doubts.empty()) << "of single estimates, not of the whole";
   options.error = 0.5;
-  EXPECT_EQ(estimate_log_normalizer(*target, options, {.threads = 1}).flags.sum().item<int64_t>(),
-            0);
+  EXPECT_EQ(estimate_evidence(*target, options, {.threads = 1}).flags.sum().item<int64_t>(), 0);
 }
 
 /// A normal is covered by a wider one, so its weights are bounded: transitions would not pay.
@@ -221,7 +239,7 @@ TEST(Rounds, TakeEqualStepsWhereParticlesFindNoWay) {
   EstimateOptions options = to_error(0.1);
   options.schedule = "cess:0.9";
   options.max_steps = 3;  // it would take more
-  const Result found = estimate_log_normalizer(*normal(2, 3.0, 0.3), options, {.threads = 1});
+  const Result found = estimate_evidence(*normal(2, 3.0, 0.3), options, {.threads = 1});
   EXPECT_NEAR(found.value.mean().item<double>(), 0.0, 0.5);
   const at::Tensor betas = found.run.chunks.at(0).plan->betas.select(1, 0);
   EXPECT_TRUE(at::allclose(betas, at::linspace(0, 1, betas.size(0), at::kDouble)));
@@ -233,7 +251,7 @@ class Stopped : public Target {
   Stopped(std::shared_ptr<const Target> target, std::shared_ptr<std::atomic<int64_t>> calls,
           int64_t last)
       : target_(std::move(target)), calls_(std::move(calls)), last_(last) {
-    traits_.is_replicated = traits_.can_select = true;
+    traits_.can_select = true;
   }
   int64_t num_problems() const override { return target_->num_problems(); }
   int64_t dim() const override { return target_->dim(); }
@@ -257,7 +275,8 @@ TEST(Rounds, LeaveTheLastOneWhereTheyAreStopped) {
   const auto stopped_after = [&](int64_t last) {
     Listening observer;
     const Stopped target(normal(3, 1.0, 0.5), std::make_shared<std::atomic<int64_t>>(0), last);
-    return run_problems(ProblemSource::of(target.shared()), Estimator(options), {1, {}, &observer});
+    return run_problems(ProblemSource::of(target.shared()), Estimator(options, evidence_driver()),
+                        {1, {}, &observer});
   };
   EXPECT_TRUE(stopped_after(2).chunks.empty());
   const RunResults found = stopped_after(1000);
@@ -285,7 +304,7 @@ TEST(Rounds, AreOfReplicatesThatAreAnnealed) {
   options.methods = {"iwae:10"};
   options.resampling = "";
   expect_error(ErrorKind::kArgument, {"`error`", "annealed"},
-               [&] { estimate_log_normalizer(*normal(2, 0, 1), options); });
+               [&] { estimate_evidence(*normal(2, 0, 1), options); });
 }
 
 }  // namespace

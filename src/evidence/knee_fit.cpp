@@ -1,6 +1,6 @@
-#include "bases/knee_fit.h"
-
 #include <cmath>
+
+#include "evidence/fits.h"
 
 namespace crais {
 namespace {

@@ -1,5 +1,4 @@
-#include "evaluation/witness.h"
-
+// Whether settled particles reach where chains have not been, and what another base estimates.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -8,7 +7,8 @@
 
 #include "core/rng.h"
 #include "evaluation/estimator.h"
-#include "evaluation/parts.h"
+#include "evidence/evidence.h"
+#include "evidence/rounds.h"
 #include "samplers/settling.h"
 #include "targets/partitioned.h"
 
@@ -87,21 +87,16 @@ SettledShare settled_share(const EstimatorParts& parts, const Problem& problem, 
   return {above.to(at::kDouble).mean().item<double>(), 1 - below[top].item<double>(),
           1 / (1 / static_cast<double>(witnesses) + shares.square().sum().item<double>())};
 }
-bool wants_second_opinion(const EstimateOptions& options, const Target& target,
-                          const std::string& base) {
-  return options.witness && target.traits().is_replicated && !is_mixture(base) &&
-         std::find(options.methods.begin(), options.methods.end(), "ais") != options.methods.end();
-}
 
 Witness second_opinion(const EstimateOptions& options, const Target& target, Cost& cost) {
   EstimateOptions own;
-  own.base = "mixture";
   own.chains = 32;
   own.steps = 96;
   own.resampling = "systematic:0.5";
   own.seed = options.seed;
   const auto replicates = target.select(at::zeros({kEstimates}, target.options().dtype(at::kLong)));
-  const ChunkResult result = Estimator(own).tune(*replicates).estimate(kChunk, *replicates);
+  const ChunkResult result =
+      Estimator(own, evidence_driver()).tune(*replicates).estimate(kChunk, *replicates);
   cost += result.base + result.tuning + result.runs.front().cost;
   const at::Tensor value = at::tensor(result.runs.front().log_normalizer, at::kDouble);
   const at::Tensor std_error = at::tensor(result.runs.front().std_error, at::kDouble);

@@ -1,11 +1,9 @@
-#include "bases/funnels.h"
-
 #include <algorithm>
 #include <cmath>
 #include <tuple>
 #include <utility>
 
-#include "bases/knee_fit.h"
+#include "evidence/fits.h"
 
 namespace crais {
 namespace {

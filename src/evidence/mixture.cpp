@@ -18,14 +18,12 @@
 #include <vector>
 
 #include "bases/base.h"
-#include "bases/coupling_fit.h"
-#include "bases/funnels.h"
 #include "bases/normal_mixture.h"
-#include "bases/spline_fit.h"
 #include "core/log_math.h"
 #include "core/plan_error.h"
 #include "core/rng.h"
 #include "core/transition.h"
+#include "evidence/fits.h"
 #include "samplers/importance.h"
 #include "samplers/plan.h"
 #include "samplers/settling.h"
@@ -180,15 +178,12 @@ struct Search {
 
 class Mixture : public BaseRule {
  public:
-  Mixture(int64_t particles, int64_t rounds, double widening)
-      : particles_(particles), rounds_(rounds), widening_(widening) {}
+  Mixture(int64_t particles, int64_t rounds, double widening, const BaseOptions& options)
+      : particles_(particles), rounds_(rounds), widening_(widening), options_(options) {}
 
   Base build(const Target& target, at::Generator& rng) const override {
     const c10::NoGradGuard no_grad;
-    if (!target.traits().can_select)
-      return BaseRegistry::instance().make("base", "pilot")->build(target, rng);
-    if (target.traits().is_replicated)
-      return repeated(together({fitted(*target.slice(0, 1), rng)}), target.num_problems());
+    if (!target.traits().can_select) return make_base("pilot")->build(target, rng);
     std::vector<Base> fits;
     for (int64_t p = 0; p < target.num_problems(); ++p)
       fits.push_back(fitted(*target.slice(p, p + 1), rng));
@@ -213,8 +208,7 @@ class Mixture : public BaseRule {
     Search search{one, rng, {}, {}};
     // Particles would be too few for covariances, and widening costs nats in proportion to the
     // dimension.
-    if (one.dim() > kManyDims)
-      return BaseRegistry::instance().make("base", kOfMany)->build(one, rng);
+    if (one.dim() > kManyDims) return make_base(kOfMany, options_)->build(one, rng);
     Found found = searched(search);
     if (found.still_climbs) {  // perhaps from a stray mode, far from all others
       Search again{one, rng, search.cost, {}};
@@ -240,8 +234,7 @@ class Mixture : public BaseRule {
   };
 
   Found searched(Search& search) const {
-    const Base modes =
-        BaseRegistry::instance().make("base", "modes")->build(search.one, search.rng);
+    const Base modes = make_base("modes", options_)->build(search.one, search.rng);
     search.cost += modes.cost;
     const at::Tensor share = modes.partition
                                  ? modes.partition->log_share
@@ -327,7 +320,7 @@ class Mixture : public BaseRule {
     double highest = -std::numeric_limits<double>::infinity();
     int64_t best = 1;
     Kind best_kind = Kind::kNone;
-    for (const Kind kind : kinds_for(search.one, present.error < kVague || search.splines_hold)) {
+    for (const Kind kind : kinds_for(present.error < kVague || search.splines_hold)) {
       const MaybeBijection found = bijections.of(kind);
       if (!found && kind != Kind::kNone) continue;
       double before = -std::numeric_limits<double>::infinity();
@@ -350,11 +343,10 @@ class Mixture : public BaseRule {
 
   /// Bijections that know the funnels of the density, unless their coupling describes draws `test`
   /// worse than one that is fitted to draws `train` alone.
-  static BijectionFits bijections_of(Search& search, const at::Tensor& train,
-                                     const at::Tensor& test, const Parts& parts,
-                                     at::Generator& host) {
+  BijectionFits bijections_of(Search& search, const at::Tensor& train, const at::Tensor& test,
+                              const Parts& parts, at::Generator& host) const {
     BijectionFits blind(train, no_funnels(train));
-    if (!search.one.traits().is_replicated) return blind;
+    if (!options_.one_density) return blind;
     BijectionFits knowing(train, find_funnels(search.one, train, host, search.cost));
     if (!knowing.funnels().drivers.any().item<bool>()) return blind;
     const auto height = [&](BijectionFits& fits) {
@@ -367,8 +359,8 @@ class Mixture : public BaseRule {
   /// The kinds of bijections that a fit may have. A coupling also holds where there were no draws.
   /// Splines are bound to the draws, which must not be astray. A bijection belongs to all problems:
   /// they must be replicates.
-  static std::vector<Kind> kinds_for(const Target& one, bool with_splines) {
-    if (!one.traits().is_replicated) return {Kind::kNone};
+  std::vector<Kind> kinds_for(bool with_splines) const {
+    if (!options_.one_density) return {Kind::kNone};
     if (!with_splines) return {Kind::kNone, Kind::kCoupling};
     return {Kind::kNone, Kind::kCoupling, Kind::kSpline, Kind::kBoth};
   }
@@ -384,7 +376,7 @@ class Mixture : public BaseRule {
       root = at::cat({root, modes.light_modes->matrix()});
     }
     const int64_t count = loc.size(0), each = std::max<int64_t>(1, particles_ / count);
-    if (!search.one.traits().is_replicated || count < kFew) return {};
+    if (!options_.one_density || count < kFew) return {};
     const at::Tensor e = at::empty({count, each, search.one.dim()}, search.one.options());
     const at::Tensor draws = AffineMap(loc, root)
                                  .to_z(fill_normal(e, search.rng))
@@ -539,6 +531,7 @@ class Mixture : public BaseRule {
 
   int64_t particles_, rounds_;
   double widening_;
+  BaseOptions options_;
   std::shared_ptr<const Path> path_ = PathRegistry::instance().make("path", "geometric");
   std::shared_ptr<const Transition> transition_ =
       TransitionRegistry::instance().make("kernel", "ghmc:0.8", {});
@@ -551,10 +544,11 @@ const Enrol<BaseRegistry> kEnrolMixtureBase(
     "normals that cover a density of any shape, fitted to N = 384 particles that have settled and "
     "to the modes of a search; those of one density may lie in other coordinates; "
     "chains start from every one, and their estimates add up (rounds=3, widening=1.1)",
-    "mixture:16,rounds=1", [](Spec& spec) {
+    "mixture:16,rounds=1", [](Spec& spec, const BaseOptions& options) {
       const int64_t particles = spec.integer("particles", 16, 100'000, 384);
       const int64_t rounds = spec.integer("rounds", 0, 100, 3);
-      return std::make_unique<Mixture>(particles, rounds, spec.number("widening", 0.1, 10.0, 1.1));
+      return std::make_unique<Mixture>(particles, rounds, spec.number("widening", 0.1, 10.0, 1.1),
+                                       options);
     });
 
 }  // namespace

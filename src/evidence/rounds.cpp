@@ -1,17 +1,14 @@
-#include "evaluation/plans.h"
+#include "evidence/rounds.h"
 
 #include <algorithm>
 #include <cmath>
-#include <string>
 #include <utility>
 
 #include "core/log_math.h"
 #include "core/particles.h"
 #include "core/plan_error.h"
-#include "evaluation/chains.h"
 #include "evaluation/chunk_memory.h"
-#include "evaluation/witness.h"
-#include "samplers/budget.h"
+#include "evidence/evidence.h"
 #include "samplers/divergence.h"
 #include "samplers/importance.h"
 #include "samplers/settling.h"
@@ -19,64 +16,9 @@
 namespace crais {
 namespace {
 
-/// The number of chains under a budget. A few long chains are best, but fewer would not show their
-/// own error, and resampling needs more particles. For bounds, the chains of both directions show
-/// their distance.
-int64_t num_chains(const EstimatorParts& parts) {
-  constexpr int64_t kChains = 8, kBounding = 2, kResampled = 32;
-  if (parts.resampling) return kResampled;
-  return parts.needs_exact_draws() ? kBounding : kChains;
-}
-
 /// Chains of a replicate whose base has few parts; of each part; of all parts that are many.
 constexpr int64_t kFewChains = 16, kFewestOfPart = 4, kChainsOfParts = 128;
 constexpr int64_t kPilotChains = 16, kFewestSteps = 32, kMostSteps = 300;
-
-}  // namespace
-
-TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
-                        int64_t num_problems, std::optional<at::ScalarType> forces,
-                        const Cost& spent) {
-  // The cost of the first problem's base determines the number of pilots. A fit of many problems
-  // continues until the last one has arrived.
-  const Base first = fit_base(parts, rule, *target.slice(0, 1), kSharedStream);
-  Budget budget{*parts.options.budget, num_problems, static_cast<double>(parts.num_anneals()),
-                first.cost.densities, num_chains(parts)};
-  const PilotSize size =
-      pilot_size(budget, parts.transition->evaluations_per_step(), target.num_problems());
-  const auto pilots = target.slice(0, size.num_problems);
-  Base base = first;
-  Cost before = first.cost;
-  if (size.num_problems > 1) {
-    base = fit_base(parts, rule, *pilots, kSharedStream);
-    before += base.cost;
-  }
-  const auto pilots_count = static_cast<double>(size.num_problems);
-  // A mean over few pilots is uncertain. Half of its standard error is added, as if the standard
-  // deviation of the fits' costs were their mean.
-  if (size.num_problems > 1)
-    budget.base_cost = static_cast<int64_t>(static_cast<double>(base.cost.densities) /
-                                            pilots_count * (1 + 0.5 / std::sqrt(pilots_count)));
-  if (target.traits().is_replicated)  // those of a chunk share one fit
-    budget.base_cost = first.cost.densities / std::min(parts.options.chunk, num_problems);
-  if (base.partition)
-    budget.num_anneals *= static_cast<double>(base.partition->num_parts()) / pilots_count;
-  const CentredProblem centre = centred(parts, *pilots, base, forces, kSharedStream);
-  before += centre.cost;
-  at::Generator rng = stream_of(parts, target, Purpose::kPilot, kSharedStream);
-  const BudgetParts budget_parts{*parts.path, *parts.transition,
-                                 [&](int64_t steps) { return parts.make_rule(steps); },
-                                 parts.pilot};
-  const BudgetedPlan found =
-      plan_within(budget, size, centre.problem, spent + before, budget_parts, rng);
-  return {found.plan, before + found.cost};
-}
-
-bool plans_by_chunk(const EstimateOptions& options, const Target& target, const std::string& base) {
-  return target.traits().is_replicated && (is_mixture(base) || options.error);
-}
-
-namespace {
 
 /// Replicates of one density, by the parts of their base.
 struct Replicates {
@@ -100,13 +42,17 @@ struct Replicates {
                                                         is_mixture(estimator_parts.options.base))),
         last(has_witness ? 1 : 0) {}
 
+  /// Evaluations of a replicate, of those for all.
+  double of_one(const Cost& all) const {
+    return static_cast<double>(all.densities) / static_cast<double>(count);
+  }
+
   /// Evaluations of a replicate that the witness takes.
   double witness(bool has_moves) const {
     if (!has_witness || !needs_witness(has_moves, problem)) return 0;
     const int64_t dim = problem.target().dim();
     const int64_t each_settles = settling_evaluations(*parts.transition, witness_sweeps(dim));
-    const int64_t all = num_witnesses(dim) * (each_settles + 1);
-    return static_cast<double>(all) / static_cast<double>(count);
+    return of_one({num_witnesses(dim) * (each_settles + 1), 0});
   }
 
   /// Evaluations of a transition of one chain in every part.
@@ -148,24 +94,6 @@ struct Replicates {
   }
 };
 
-}  // namespace
-
-TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, const Cost& base,
-                          uint64_t stream) {
-  const Replicates replicates(parts, problem);
-  at::Generator rng = stream_of(parts, problem.target(), Purpose::kPilot, stream);
-  const auto of = [](PilotRun pilot) { return TunedPlan{std::move(pilot.plan), pilot.run.cost}; };
-  if (!parts.options.budget)
-    return of(replicates.tuned(*parts.rule, parts.options.chains, /*keeps_steps=*/false, rng));
-  const double fit = static_cast<double>(base.densities) / static_cast<double>(replicates.count);
-  const auto [steps, chains] = replicates.steps_and_chains(
-      *parts.options.budget - fit - replicates.witness(/*has_moves=*/true),
-      replicates.pilots_per_chain);
-  return of(replicates.tuned(*parts.make_rule(steps), chains, /*keeps_steps=*/true, rng));
-}
-
-namespace {
-
 bool are_mostly_flagged(const ChunkRun& run) {
   const auto flagged =
       std::count_if(run.flags.begin(), run.flags.end(), [](int64_t flags) { return flags != 0; });
@@ -176,11 +104,10 @@ bool are_mostly_flagged(const ChunkRun& run) {
 enum class Cover { kFull, kDoubtful, kPoor };
 
 /// Rounds on replicates, and the plans that they follow.
-class RoundRunner {
+class RoundRunner : public Replicates {
  public:
   RoundRunner(const EstimatorParts& parts, const Problem& problem, uint64_t stream, Rounds& rounds)
-      : parts_(parts),
-        replicates_(parts, problem),
+      : Replicates(parts, problem),
         seed_(derive_seed(parts.options.seed, Purpose::kRound, stream)),
         rounds_(rounds) {}
 
@@ -188,15 +115,14 @@ class RoundRunner {
   /// on the temperatures, they say where these are, and the length says how many. The steps are
   /// equal where the particles find no way.
   Plan planned(double evaluations) {
-    const auto [steps, chains] =
-        replicates_.steps_and_chains(evaluations, replicates_.pilots_per_chain, enough_steps_);
-    require_weights(chains, replicates_.problem.num_problems(), "max_evaluations");
-    if (!parts_.rule->is_adaptive()) return planned(*parts_.make_rule(steps), chains);
+    const auto [steps, chains] = steps_and_chains(evaluations, pilots_per_chain, enough_steps_);
+    require_weights(chains, problem.num_problems(), "max_evaluations");
+    if (!parts.rule->is_adaptive()) return planned(*parts.make_rule(steps), chains);
     try {
-      return interpolate(planned(*parts_.rule, chains), steps);
+      return interpolate(planned(*parts.rule, chains), steps);
     } catch (const ScheduleError& error) {
       rounds_.cost += error.spent;
-      const ScheduleOptions equal = schedule_options(parts_.options, steps);
+      const ScheduleOptions equal = schedule_options(parts.options, steps);
       return planned(*ScheduleRegistry::instance().make("schedule", "linear", equal), chains);
     }
   }
@@ -204,34 +130,31 @@ class RoundRunner {
   /// Importance sampling from the base by so many evaluations of a replicate. Cost: none.
   Plan sampled(double evaluations) const {
     constexpr double kFewestDraws = 256;  // of each part, to see the tail of the weights
-    const double draws =
-        std::max(kFewestDraws, evaluations / static_cast<double>(replicates_.each));
-    const auto count = static_cast<int64_t>(draws);
-    require_weights(count, replicates_.problem.num_problems(), "max_evaluations");
-    return Plan::without_moves(replicates_.problem.num_problems(), count);
+    const auto draws =
+        static_cast<int64_t>(std::max(kFewestDraws, evaluations / static_cast<double>(each)));
+    require_weights(draws, problem.num_problems(), "max_evaluations");
+    return Plan::without_moves(problem.num_problems(), draws);
   }
 
   /// The most evaluations of a replicate by importance sampling: what is left after `spent`, as far
   /// as the particles fit into a gigabyte.
   double most_sampled(double spent) const {
     constexpr double kNumbers = 1 << 27;
-    const auto count = static_cast<double>(replicates_.count);
-    const double seen_again = replicates_.witness(false) > 0 ? kMostForward / count : 0;
-    return std::min(parts_.options.max_evaluations - spent - seen_again,
-                    kNumbers / count / static_cast<double>(replicates_.problem.dim()));
+    const double seen_again = witness(false) > 0 ? of_one({kMostForward, 0}) : 0;
+    return std::min(parts.options.max_evaluations - spent - seen_again,
+                    kNumbers / static_cast<double>(count) / static_cast<double>(problem.dim()));
   }
 
   void measure_barrier_by_draws() {
     constexpr int64_t kDraws = 256, kNodes = 64;
-    at::Generator rng =
-        make_counting_generator(next_seed(), replicates_.problem.base().options().device());
-    const Problem one = replicates_.one();
-    const LogWeights drawn = importance_log_weights(one, kDraws, rng);
+    at::Generator rng = make_counting_generator(next_seed(), problem.base().options().device());
+    const LogWeights drawn = importance_log_weights(one(), kDraws, rng);
     rounds_.cost += drawn.cost;
-    const at::Tensor log_w = checked_starts(drawn.log_w, one.target()).clamp_min(Problem::kNothing);
+    const at::Tensor log_w =
+        checked_starts(drawn.log_w, problem.target()).clamp_min(Problem::kNothing);
     // In place of particles that move, draws of weight w count w^beta at beta.
     const Particles draws{{}, at::zeros_like(log_w), log_w, {}, {}};
-    BarrierRecord barrier(*parts_.path);
+    BarrierRecord barrier(*parts.path);
     for (const double beta : to_column(at::linspace(0, 1, kNodes + 1, at::kDouble)))
       barrier.add(at::full({log_w.size(0)}, beta, log_w.options()), draws, beta * log_w);
     rounds_.barrier = barrier.finish().max().item<double>();
@@ -239,8 +162,8 @@ class RoundRunner {
 
   /// The temperatures and step sizes of a plan at so many evaluations of a replicate.
   Plan lengthened(const Plan& plan, double evaluations) const {
-    const auto [steps, chains] = replicates_.steps_and_chains(evaluations, 0, enough_steps_);
-    require_weights(chains, replicates_.problem.num_problems(), "max_evaluations");
+    const auto [steps, chains] = steps_and_chains(evaluations, 0, enough_steps_);
+    require_weights(chains, problem.num_problems(), "max_evaluations");
     Plan longer = interpolate(plan, steps);
     longer.num_particles = chains;
     return longer;
@@ -280,25 +203,21 @@ class RoundRunner {
 
   /// Evaluations of a replicate: of all rounds so far, and of what comes after an estimate that has
   /// moves or not.
-  double spent(bool has_moves) const {
-    return static_cast<double>(rounds_.cost.densities) / static_cast<double>(replicates_.count) +
-           replicates_.witness(has_moves);
-  }
+  double spent(bool has_moves) const { return of_one(rounds_.cost) + witness(has_moves); }
 
  private:
   /// Estimates as the next of `rounds`.
   MethodResult estimated(const Plan& plan) {
-    MethodResult found = estimate_under(plan, parts_.annealed(), replicates_.problem, next_seed());
+    MethodResult found = estimate_under(plan, parts.annealed(), problem, next_seed());
     rounds_.cost += found.cost;
-    rounds_.last = to_run(found, replicates_.count);
+    rounds_.last = to_run(found, count);
     rounds_.rounds.push_back(round_of(*rounds_.last));
     return found;
   }
 
   Plan planned(const ScheduleRule& rule, int64_t chains) {
-    at::Generator rng =
-        make_counting_generator(next_seed(), replicates_.problem.base().options().device());
-    PilotRun pilot = replicates_.tuned(rule, chains, /*keeps_steps=*/true, rng);
+    at::Generator rng = make_counting_generator(next_seed(), problem.base().options().device());
+    PilotRun pilot = tuned(rule, chains, /*keeps_steps=*/true, rng);
     rounds_.barrier = pilot.run.barrier.max().item<double>();
     rounds_.cost += pilot.run.cost;
     return std::move(pilot.plan);
@@ -316,8 +235,6 @@ class RoundRunner {
 
   uint64_t next_seed() { return mix64(seed_ ^ ++num_seeds_); }
 
-  const EstimatorParts& parts_;
-  Replicates replicates_;
   uint64_t seed_, num_seeds_ = 0;
   double enough_steps_ = 0;  // after the last round
   Rounds& rounds_;
@@ -332,13 +249,27 @@ bool may_sample(const EstimatorParts& parts) {
 
 }  // namespace
 
-Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, double spent,
+TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, const Cost& base,
+                          uint64_t stream) {
+  const Replicates replicates(parts, problem);
+  at::Generator rng = stream_of(parts, problem.target(), Purpose::kPilot, stream);
+  const auto of = [](PilotRun pilot) { return TunedPlan{std::move(pilot.plan), pilot.run.cost}; };
+  if (!parts.options.budget)
+    return of(replicates.tuned(*parts.rule, parts.options.chains, /*keeps_steps=*/false, rng));
+  const auto [steps, chains] = replicates.steps_and_chains(
+      *parts.options.budget - replicates.of_one(base) - replicates.witness(/*has_moves=*/true),
+      replicates.pilots_per_chain);
+  return of(replicates.tuned(*parts.make_rule(steps), chains, /*keeps_steps=*/true, rng));
+}
+
+Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, const Cost& fit,
                     uint64_t stream, Rounds& rounds) {
   constexpr double kMargin = 1.5;  // of a length: the error of a round is uncertain itself
   constexpr double kFarthest = 8;  // rounds' lengths to which one round's error extends
   constexpr double kShare = 0.45;  // of what was spent: a fit pays off by a longer estimate
   const double first = problem.dim() > kManyDims ? 2000 : 8000;  // evaluations of a replicate
   RoundRunner runner(parts, problem, stream, rounds);
+  const double spent = runner.of_one(fit);
   const auto so_far = [&](bool has_moves) { return spent + runner.spent(has_moves); };
   // Errors fall at least with the square root of the length.
   const auto wanted_after = [&](double evaluations) {

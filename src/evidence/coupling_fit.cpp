@@ -1,8 +1,7 @@
-#include "bases/coupling_fit.h"
-
 #include <cstdint>
 #include <limits>
 
+#include "evidence/fits.h"
 #include "util/interrupt.h"
 
 namespace crais {

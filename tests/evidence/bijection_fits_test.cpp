@@ -3,10 +3,9 @@
 
 #include <cmath>
 
-#include "bases/coupling_fit.h"
 #include "bases/normal_mixture.h"
-#include "bases/spline_fit.h"
 #include "core/rng.h"
+#include "evidence/fits.h"
 
 namespace crais {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/rng.h"
-#include "evaluation/witness.h"
+#include "evidence/rounds.h"
 #include "support/targets.h"
 
 namespace crais {

@@ -1,14 +1,27 @@
-// Witnesses of a density: whether settled particles reach places where chains have not been, and
-// what another base estimates.
+// Plans of replicates that share a base of several parts, and witnesses of what their chains miss.
 #pragma once
 
 #include <cstdint>
 
-#include "evaluation/chunk_result.h"
-#include "evaluation/options.h"
-#include "evaluation/parts.h"
+#include "evaluation/driver.h"
 
 namespace crais {
+
+/// Temperatures and step sizes for each part of the base, tuned on one replicate. A `budget` pays
+/// first for the chunk's pilots and base. The rest pays for as many temperatures as a few
+/// chains of each part allow, at most kMostSteps, then for more chains. Cost: that of the pilot.
+TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, const Cost& base,
+                          uint64_t stream);
+
+/// The plan that brings the error of the mean over the replicates of `problem` below `error` nats.
+/// The first round draws from the base. If its weights say that the base covers the density, the
+/// plan has no moves: importance sampling. Else rounds of doubling length are pilots, each with a
+/// plan and particles of its own. A round's error predicts the length of the estimate. If that is
+/// at most eight rounds, it is frozen, and the round's plan is stretched to it, for new particles.
+/// It takes at least a third of all evaluations, because a fit pays off by a longer estimate. The
+/// cost of the fit counts towards `max_evaluations`. Cost: in `rounds`, also where Error is thrown.
+Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, const Cost& fit,
+                    uint64_t stream, Rounds& rounds);
 
 /// The particles of a witness, and their sweeps in `dim` dimensions: its cost is known in advance.
 constexpr int64_t num_witnesses(int64_t dim) { return dim > kManyDims ? 128 : 256; }
@@ -26,10 +39,6 @@ bool needs_witness(bool has_moves, const Problem& problem);
 /// one density for each settled and each forward particle, kMostForward at most.
 SettledShare settled_share(const EstimatorParts& parts, const Problem& problem, const Plan& plan,
                            const WeightedParticles& found, uint64_t stream, Cost& cost);
-
-/// True for annealed estimates of replicates whose base differs from that of the second opinion.
-bool wants_second_opinion(const EstimateOptions& options, const Target& target,
-                          const std::string& base);
 
 /// A few estimates by the base mixture, independent of the requested base and its chains: a lower
 /// bound on average. Cost, added to `cost`: about 4 x 10^5 evaluations.

@@ -1,14 +1,11 @@
 // Funnels of densities whose shape is known, from draws that do not reach into them.
-#include "bases/funnels.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "bases/coupling_fit.h"
-#include "bases/knee_fit.h"
 #include "bases/normal_mixture.h"
 #include "core/rng.h"
+#include "evidence/fits.h"
 #include "support/targets.h"
 
 namespace crais {

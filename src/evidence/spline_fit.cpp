@@ -1,9 +1,9 @@
-#include "bases/spline_fit.h"
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
+
+#include "evidence/fits.h"
 
 namespace crais {
 namespace {
