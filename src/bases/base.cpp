@@ -58,6 +58,12 @@ at::Tensor Base::main_rows() const {
   return counts.cumsum(0) - counts;
 }
 
+std::unique_ptr<BaseRule> make_base(const std::string& text, const BaseOptions& options) {
+  auto rule = BaseRegistry::instance().make("base", text, options);
+  rule->name = text;
+  return rule;
+}
+
 Base together(const std::vector<Base>& fits) {
   std::vector<at::Tensor> loc, matrix, failed, ambiguous, problem, log_share;
   Cost cost;

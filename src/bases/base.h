@@ -57,7 +57,7 @@ struct Base {
 
 /// A rule that chooses bases. Immutable: threads may share it.
 ///
-///     auto laplace = crais::make_base("laplace");
+///     auto laplace = crais::make_laplace({.widening = 1.1});  // make_base("laplace:1.1")
 ///     crais::Base base = laplace->build(target, rng);  // base.map, base.cost
 class BaseRule {
  public:
@@ -68,6 +68,8 @@ class BaseRule {
   /// The expected number of evaluations for the fit of one problem; nothing if only the fit itself
   /// can tell. `Base::cost` counts the actual number.
   virtual std::optional<double> expected_cost(const Target& /*target*/) const { return {}; }
+
+  std::string name = {};  ///< the specification that makes the rule again
 };
 
 /// What the driver that asks for a rule tells it of the problems.
@@ -77,9 +79,25 @@ struct BaseOptions {
 using BaseRegistry = Registry<BaseRule, const BaseOptions&>;
 
 /// The rule that `text` names.
-inline std::unique_ptr<BaseRule> make_base(const std::string& text, const BaseOptions& of = {}) {
-  return BaseRegistry::instance().make("base", text, of);
-}
+std::unique_ptr<BaseRule> make_base(const std::string& text, const BaseOptions& options = {});
+
+/// A fit at a mode. 0 stands for the rule's own choice.
+struct ModeOptions {
+  double widening = 1;              ///< of standard deviations
+  int64_t rounds = 0;               ///< of Newton's method to one mode
+  int64_t starts = 0, batches = 0;  ///< of a search for all modes: starts of a batch
+};
+std::unique_ptr<BaseRule> make_laplace(const ModeOptions& options = {});
+std::unique_ptr<BaseRule> make_modes(const ModeOptions& options = {}, const BaseOptions& of = {});
+
+/// The normals nearest to the target from those of another rule.
+struct NearestOptions {
+  double widening = 1;
+  int64_t rounds = 2, pairs = 8;  ///< of Newton's method; of draws
+  bool with_curvatures = true;    ///< else only the means move
+};
+std::unique_ptr<BaseRule> make_variational(std::unique_ptr<BaseRule> from,
+                                           const NearestOptions& options = {});
 
 /// The base of one problem, or bases of several problems, joined to one. Costs add up.
 Base together(const std::vector<Base>& fits);

@@ -19,6 +19,15 @@ at::Tensor spread(const at::Tensor& values, int64_t count, const at::Tensor& ind
   return at::full(shape, otherwise, values.options()).index_copy(0, index, values);
 }
 
+std::string specification(const std::string& rule, const ModeOptions& options) {
+  std::string counts;
+  if (options.rounds > 0) counts += c10::str(",rounds=", options.rounds);
+  if (options.starts > 0) counts += c10::str(",starts=", options.starts);
+  if (options.batches > 0) counts += c10::str(",batches=", options.batches);
+  if (counts.empty() && options.widening == 1) return rule;
+  return c10::str(rule, ":", options.widening, counts);
+}
+
 at::Tensor most_probable_draw(const Target& target, int64_t draws, at::Generator& rng, Cost& cost) {
   cost += Cost{target.num_problems() * draws, 0};
   const int64_t problems = target.num_problems(), dim = target.dim();

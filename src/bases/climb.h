@@ -145,6 +145,9 @@ struct Mode {
   }
 };
 
+/// "laplace", or "laplace:1.1,rounds=2" with the options that differ from their defaults.
+std::string specification(const std::string& rule, const ModeOptions& options);
+
 /// The most probable of `draws` draws from the prior of each problem, [P,D]. Adds its cost to
 /// `cost`.
 at::Tensor most_probable_draw(const Target& target, int64_t draws, at::Generator& rng, Cost& cost);

@@ -9,14 +9,16 @@ namespace {
 
 class Laplace : public BaseRule {
  public:
-  Laplace(double widening, int64_t rounds) : widening_(widening), rounds_(rounds) {}
+  explicit Laplace(const ModeOptions& options) : options_(options) {
+    name = specification("laplace", options);
+  }
 
   Base build(const Target& target, at::Generator& /*rng*/) const override {
     const AffineMap guess = first_guess(target);
     Cost cost;
     const Mode mode = climb(target, guess.loc(), rounds_of(target), /*until=*/0, cost);
     const at::Tensor failed = mode.failed | ~mode.log_mass.isfinite();
-    return {chosen(~failed, mode.z, widening_ * mode.root, guess), failed, cost};
+    return {chosen(~failed, mode.z, options_.widening * mode.root, guess), failed, cost};
   }
 
   std::optional<double> expected_cost(const Target& target) const override {
@@ -26,11 +28,10 @@ class Laplace : public BaseRule {
 
  private:
   int64_t rounds_of(const Target& target) const {
-    return rounds_ > 0 ? rounds_ : target.amortised_base() ? 2 : 8;
+    return options_.rounds > 0 ? options_.rounds : target.amortised_base() ? 2 : 8;
   }
 
-  double widening_;
-  int64_t rounds_;
+  ModeOptions options_;
 };
 
 const Enrol<BaseRegistry> kEnrolLaplaceBase(
@@ -39,8 +40,13 @@ const Enrol<BaseRegistry> kEnrolLaplaceBase(
     "of Newton's method: 2 from an encoder, else 8)",
     "laplace", [](Spec& spec, const BaseOptions&) {
       const double widening = spec.number("widening", 0.1, 10.0, 1.0);
-      return std::make_unique<Laplace>(widening, spec.integer("rounds", 1, 1000, 0));
+      return make_laplace({widening, spec.integer("rounds", 1, 1000, 0)});
     });
 
 }  // namespace
+
+std::unique_ptr<BaseRule> make_laplace(const ModeOptions& options) {
+  return std::make_unique<Laplace>(options);
+}
+
 }  // namespace crais

@@ -255,11 +255,13 @@ Effort effort_for(const Target& target, bool one_density) {
 
 class Modes : public BaseRule {
  public:
-  Modes(double widening, int64_t starts, int64_t batches, bool one_density)
-      : widening_(widening), starts_(starts), batches_(batches), one_density_(one_density) {}
+  Modes(const ModeOptions& o, bool one_density)
+      : widening_(o.widening), starts_(o.starts), batches_(o.batches), one_density_(one_density) {
+    name = specification("modes", o);
+  }
 
   Base build(const Target& target, at::Generator& rng) const override {
-    if (!target.traits().can_select) return make_base("laplace")->build(target, rng);
+    if (!target.traits().can_select) return make_laplace()->build(target, rng);
     const AffineMap guess = first_guess(target);
     const Effort effort = effort_of(target);
     Cost cost;
@@ -575,9 +577,13 @@ const Enrol<BaseRegistry> kEnrolModesBase(
     "modes:1.1,starts=4", [](Spec& spec, const BaseOptions& options) {
       const double widening = spec.number("widening", 0.1, 10.0, 1.0);
       const int64_t starts = spec.integer("starts", 1, 1000, 0);
-      return std::make_unique<Modes>(widening, starts, spec.integer("batches", 1, 100, 0),
-                                     options.one_density);
+      return make_modes({widening, 0, starts, spec.integer("batches", 1, 100, 0)}, options);
     });
 
 }  // namespace
+
+std::unique_ptr<BaseRule> make_modes(const ModeOptions& options, const BaseOptions& of) {
+  return std::make_unique<Modes>(options, of.one_density);
+}
+
 }  // namespace crais

@@ -19,28 +19,33 @@ namespace {
 
 class Variational : public BaseRule {
  public:
-  Variational(double widening, int64_t rounds, int64_t pairs, bool with_curvatures,
-              std::unique_ptr<BaseRule> from)
-      : widening_(widening),
-        rounds_(rounds),
-        pairs_(pairs),
-        curvatures_(with_curvatures ? 2 : 0),
-        from_(std::move(from)) {}
+  Variational(std::unique_ptr<BaseRule> from, const NearestOptions& options)
+      : options_(options), curvatures_(options.with_curvatures ? 2 : 0), from_(std::move(from)) {
+    name = c10::str("variational:", options.widening);
+    const auto add = [&](const char* key, const auto& value, const auto& usual) {
+      if (value != usual) name += c10::str(",", key, "=", value);
+    };
+    const bool has_commas = from_->name.find(',') != std::string::npos;
+    add("from", has_commas ? "(" + from_->name + ")" : from_->name, "laplace");
+    add("rounds", options.rounds, 2);
+    add("pairs", options.pairs, 8);
+    add("curvatures", options.with_curvatures, true);
+  }
 
   Base build(const Target& target, at::Generator& rng) const override {
     Base base = from_->build(target, rng);
     const auto whole = transformed(target.shared(), base.bijection);
     const auto rows = base.partition ? whole->select(base.partition->problem) : whole;
-    for (int64_t round = 0; round < rounds_; ++round) {
+    for (int64_t round = 0; round < options_.rounds; ++round) {
       stop_if_interrupted();
       const AffineMap next = nearer(*rows, base.map, 1 + round * curvatures_, rng);
       base.map =
           base.tails.defined() ? chosen(~base.tails, next.loc(), next.matrix(), base.map) : next;
       const int64_t count = base.map.num_problems() * cost_of_round(*rows);
-      const int64_t without_gradient = base.map.num_problems() * 2 * pairs_;
+      const int64_t without_gradient = base.map.num_problems() * 2 * options_.pairs;
       base.cost += Cost{count, count - without_gradient};
     }
-    base.map = base.map.widened(widening_);
+    base.map = base.map.widened(options_.widening);
     return base;
   }
 
@@ -48,13 +53,13 @@ class Variational : public BaseRule {
   std::optional<double> expected_cost(const Target& target) const override {
     const std::optional<double> fit = from_->expected_cost(target);
     if (!fit) return {};
-    return *fit + static_cast<double>(rounds_ * cost_of_round(target));
+    return *fit + static_cast<double>(options_.rounds * cost_of_round(target));
   }
 
  private:
   /// Cost of a round: both bounds at every draw, and the curvatures.
   int64_t cost_of_round(const Target& target) const {
-    return 2 * 2 * pairs_ + curvatures_ * target.curvature_cost();
+    return 2 * 2 * options_.pairs + curvatures_ * target.curvature_cost();
   }
 
   /// A Newton step from q. The precision of q counts as the mean of `known` curvatures. A problem
@@ -63,7 +68,8 @@ class Variational : public BaseRule {
   AffineMap nearer(const Target& target, const AffineMap& q, int64_t known,
                    at::Generator& rng) const {
     const int64_t problems = q.num_problems(), dim = q.dim();
-    const at::Tensor half = fill_normal(at::empty({problems, pairs_, dim}, q.options()), rng);
+    const at::Tensor half =
+        fill_normal(at::empty({problems, options_.pairs, dim}, q.options()), rng);
     const at::Tensor e = at::cat({half, -half}, 1);  // [P,2S,D]
     const at::Tensor z = q.to_z(e);
     const Evaluation evaluation = target.evaluate(z);
@@ -71,7 +77,7 @@ class Variational : public BaseRule {
     // The coordinates in which q is N(0, I).
     at::Tensor precision = known * at::eye(dim, root.options()).expand({problems, dim, dim});
     for (int64_t i = 0; i < curvatures_; ++i) {
-      const int64_t draw = i * pairs_;  // a draw and its mirror image
+      const int64_t draw = i * options_.pairs;  // a draw and its mirror image
       const at::Tensor curvature = target.curvature(z.select(1, draw)).to(at::kDouble);
       precision = precision + at::matmul(root_t, at::matmul(curvature, root));
     }
@@ -90,8 +96,7 @@ class Variational : public BaseRule {
     return chosen(rises, next.loc(), next.matrix(), q);
   }
 
-  double widening_;
-  int64_t rounds_, pairs_;
+  NearestOptions options_;
   int64_t curvatures_;  // of a round
   std::unique_ptr<const BaseRule> from_;
 };
@@ -106,9 +111,15 @@ const Enrol<BaseRegistry> kEnrolVariationalBase(
       const int64_t rounds = spec.integer("rounds", 1, 100, 2);
       const int64_t pairs = spec.integer("pairs", 1, 100'000, 8);
       const bool with_curvatures = spec.integer("curvatures", 0, 1, 1) == 1;
-      return std::make_unique<Variational>(widening, rounds, pairs, with_curvatures,
-                                           make_base(spec.word("from", "laplace"), options));
+      return make_variational(make_base(spec.word("from", "laplace"), options),
+                              {widening, rounds, pairs, with_curvatures});
     });
 
 }  // namespace
+
+std::unique_ptr<BaseRule> make_variational(std::unique_ptr<BaseRule> from,
+                                           const NearestOptions& options) {
+  return std::make_unique<Variational>(std::move(from), options);
+}
+
 }  // namespace crais

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -21,21 +22,17 @@ bool clearly_above(const at::Tensor& value, const at::Tensor& other) {
   return apart.mean().item<double>() > interval_width(apart.numel()) * std_error_of_mean(apart);
 }
 
-double expected_cost(const std::string& name, const Target& target) {
-  return make_base(name)->expected_cost(target).value_or(0);
-}
-
 /// The number of pilots that try all candidates; under a budget they take a twentieth of it.
 int64_t num_pilots(const EstimatorParts& parts, const Target& target, int64_t num_problems,
-                   const std::vector<std::string>& candidates) {
+                   const std::vector<Rule>& candidates) {
   constexpr double kShare = 0.05;
   const EstimateOptions& options = parts.options;
   const int64_t pilots = std::min(options.pilot_problems, target.num_problems());
   if (!options.budget) return pilots;
   double trial = 0;
-  for (const std::string& name : candidates)
+  for (const Rule& rule : candidates)
     trial += static_cast<double>(2 * options.chains * parts.evaluations_per_chain(options.steps)) +
-             expected_cost(name, target);
+             rule->expected_cost(target).value_or(0);
   const double allowed = kShare * *options.budget * static_cast<double>(num_problems);
   return std::min(pilots, static_cast<int64_t>(allowed / trial));
 }
@@ -47,10 +44,9 @@ struct Trial {
 };
 
 /// Tries a base on the pilots. Adds the cost to `cost`, even if it throws.
-Trial try_base(const EstimatorParts& parts, const std::string& name, const Target& pilots,
+Trial try_base(const EstimatorParts& parts, const BaseRule& rule, const Target& pilots,
                std::optional<at::ScalarType> forces, Cost& cost) {
-  const auto rule = parts.driver->rule(name);
-  const Base base = fit_base(parts, *rule, pilots, kSharedStream);
+  const Base base = fit_base(parts, rule, pilots, kSharedStream);
   cost += base.cost;
   const CentredProblem centre = centred(parts, pilots, base, forces, kSharedStream);
   cost += centre.cost;
@@ -68,28 +64,21 @@ Trial try_base(const EstimatorParts& parts, const std::string& name, const Targe
 constexpr double kBaseShare = 0.4;      // of a budget; pilots take a tenth
 constexpr double kRefiningShare = 0.2;  // of an estimate
 
-/// A fit by climbs: "laplace" or "modes", and what makes it cheaper.
-struct Fit {
-  std::string rule, options = "";
-
-  std::string name(const std::string& widening) const {
-    return options.empty() && widening == "1" ? rule : rule + ":" + widening + options;
-  }
-  /// The normals nearest to the target, from this fit.
-  std::string refined(const std::string& widening) const {
-    if (rule == "laplace" && options.empty()) return "variational:" + widening;
-    return "variational:" + widening + ",from=" + (options.empty() ? rule : "(" + name("1") + ")");
-  }
-};
+/// A fit by climbs, as wide as asked.
+using Fit = std::function<std::unique_ptr<BaseRule>(double widening)>;
 
 /// Lists in order of preference. Of each, the first one that is affordable is a candidate.
 std::vector<std::vector<Fit>> fits_of(const Target& target) {
-  std::vector<Fit> modes = {{"modes"}, {"modes", ",batches=2"}, {"modes", ",batches=1"}};
-  const std::vector<Fit> laplace = {{"laplace"}, {"laplace", ",rounds=2"}};
-  if (!target.traits().can_select) return {laplace};
-  if (!target.traits().may_be_multimodal) return {laplace, modes};
-  modes.insert(modes.end(), laplace.begin(), laplace.end());
-  return {modes};
+  const auto laplace = [](int64_t rounds) -> Fit {
+    return [=](double widening) { return make_laplace({widening, rounds}); };
+  };
+  const auto modes = [](int64_t batches) -> Fit {
+    return [=](double widening) { return make_modes({widening, 0, 0, batches}); };
+  };
+  if (!target.traits().can_select) return {{laplace(0), laplace(2)}};
+  if (!target.traits().may_be_multimodal)
+    return {{laplace(0), laplace(2)}, {modes(0), modes(2), modes(1)}};
+  return {{modes(0), modes(2), modes(1), laplace(0), laplace(2)}};
 }
 
 constexpr int64_t kParticles = 4;  // for each pilot problem
@@ -131,9 +120,8 @@ AffineMap base_of(const EstimatorParts& parts, const Target& pilots, Cost& cost)
   const bool is_asked = parts.options.base != "auto";
   if (!is_asked)
     if (const auto encoded = pilots.amortised_base()) return *encoded;
-  const std::string name =
-      is_asked ? parts.options.base : fits_of(pilots).front().front().name("1");
-  const auto rule = parts.driver->rule(name);
+  const auto rule =
+      is_asked ? parts.driver->rule(parts.options.base) : fits_of(pilots).front().front()(1);
   const auto fitted = [&](const Target& target) {
     Base base = fit_base(parts, *rule, target, kSharedStream);
     cost += base.cost;
@@ -176,54 +164,55 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
   if (parts.num_anneals() == 0) {  // IWAE and the ELBO usually start from the encoder
     const bool learns = std::any_of(parts.methods.begin(), parts.methods.end(),
                                     [](const auto& method) { return method->learns(); });
-    return {target.amortised_base() && !learns ? "encoder" : "laplace", {}, {}};
+    return {target.amortised_base() && !learns ? make_base("encoder") : make_laplace(), {}, {}};
   }
   BaseChoice best;
-  const std::vector<std::string> candidates = base_candidates(parts, target, num_problems);
+  const std::vector<Rule> candidates = base_candidates(parts, target, num_problems);
   const int64_t pilots = num_pilots(parts, target, num_problems, candidates);
   if (pilots == 0) return {candidates.front(), {}, best.cost};
   const auto part = target.slice(0, pilots);
   at::Tensor highest;
-  for (const std::string& name : candidates) {
+  for (const Rule& rule : candidates) {
     try {
-      Trial trial = try_base(parts, name, *part, forces, best.cost);
+      Trial trial = try_base(parts, *rule, *part, forces, best.cost);
       if (highest.defined() && !clearly_above(trial.value, highest)) continue;
       highest = trial.value;
-      best.name = name;
+      best.rule = rule;
       best.plan = std::move(trial.plan);
     } catch (const ScheduleError& error) {
       best.cost += error.spent;
-      if (name == candidates.back() && best.name.empty()) throw;
+      if (rule == candidates.back() && !best.rule) throw;
     }
   }
   return best;
 }
 
-std::vector<std::string> base_candidates(const EstimatorParts& parts, const Target& target,
-                                         int64_t num_problems) {
+std::vector<Rule> base_candidates(const EstimatorParts& parts, const Target& target,
+                                  int64_t num_problems) {
   const EstimateOptions& options = parts.options;
   constexpr int64_t kLong = 64;
-  const std::string widening = !options.budget && options.steps >= kLong ? "1.1" : "1";
+  const double widening = !options.budget && options.steps >= kLong ? 1.1 : 1;
   const auto chains = static_cast<double>(options.chains * parts.num_anneals() *
                                           parts.evaluations_per_chain(options.steps));
   // The cost of a pilot's fit comes on top. It matters only for a single problem.
   const auto problems = static_cast<double>(num_problems);
   const double estimate = options.budget.value_or(chains);
   const double most = options.budget ? kBaseShare * problems / (problems + 1) * estimate : INFINITY;
-  std::vector<std::string> candidates;
+  std::vector<Rule> candidates;
   for (const std::vector<Fit>& fits : fits_of(target)) {
     const auto fit = std::find_if(fits.begin(), fits.end(), [&](const Fit& one) {
-      return expected_cost(one.name(widening), target) <= most;
+      return one(widening)->expected_cost(target).value_or(0) <= most;
     });
     if (fit == fits.end()) continue;
-    const double cost = expected_cost(fit->name(widening), target),
-                 all = expected_cost(fit->refined(widening), target);
+    Rule plain = (*fit)(widening), refined = make_variational((*fit)(1), {widening});
+    const double cost = plain->expected_cost(target).value_or(0),
+                 all = refined->expected_cost(target).value_or(0);
     const bool refines = all <= most && all - cost <= kRefiningShare * estimate;
-    candidates.push_back(refines ? fit->refined(widening) : fit->name(widening));
+    candidates.push_back(refines ? refined : plain);
   }
   if (target.amortised_base() && !target.traits().may_be_multimodal)
-    candidates.emplace_back("encoder");
-  candidates.emplace_back("prior");
+    candidates.push_back(make_base("encoder"));
+  candidates.push_back(make_base("prior"));
   return candidates;
 }
 

@@ -2,16 +2,18 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "evaluation/parts.h"
 
 namespace crais {
 
+using Rule = std::shared_ptr<const BaseRule>;
+
 struct BaseChoice {
-  std::string name;          // in BaseRegistry
+  Rule rule;
   std::optional<Plan> plan;  // made by its pilots
   Cost cost;                 // of fitting and trying all candidates
 };
@@ -20,7 +22,6 @@ struct BaseChoice {
 /// candidate on pilots are clearly higher (by the 95% interval of the paired difference). Every
 /// estimate is a lower bound on average, so the highest is the best. If nothing is annealed: the
 /// encoder if there is one, else Laplace.
-///
 /// A candidate whose schedule cannot reach the target (ScheduleError) is skipped; the last error is
 /// thrown if none is left. Under a budget, pilots take a twentieth of that of `num_problems`; if it
 /// is too little, the first is chosen. Cost: for each, a base, a pilot and an estimate's chains.
@@ -30,22 +31,19 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
 /// Candidates in order of preference: a later one must be clearly better to be chosen. `modes` and
 /// the prior where there may be several modes; else `laplace`, `modes`, an encoder if there is one,
 /// and the prior.
-/// - A fit is 1.1 times as wide for chains of at least 64 temperatures, which have time to return
-/// from the tails. Under a budget, the number of temperatures is not yet known.
-/// - Under a budget, a fit costs at most two fifths of it; a cheaper fit replaces a costlier one.
+/// - Fits are 1.1 times as wide for chains of 64 temperatures or more, which can return from tails.
+/// - Under a budget, which sets temperatures later, a fit costs at most two fifths of it.
 /// - `variational` refines a fit if that costs at most a fifth of the estimate.
-std::vector<std::string> base_candidates(const EstimatorParts& parts, const Target& target,
-                                         int64_t num_problems);
+std::vector<Rule> base_candidates(const EstimatorParts& parts, const Target& target,
+                                  int64_t num_problems);
 
 /// The value of `force_dtype` for problems such as `pilots`: at::kBFloat16, or nothing for forces
 /// as exact as values.
-///
 /// `auto` chooses bfloat16 if the target says that it is faster and pilots accept as many moves as
 /// with exact forces: of the same particles and random numbers, at beta = 1, mean acceptance may
 /// lose 0.02 at each of some step sizes. Any force is valid, because acceptance uses the density.
 /// Kernels with cheap forces compute it in another way: their mean error at these particles must be
 /// at most 0.001 nats, for a log-density of a thousand or less.
-///
 /// Throws Error kArgument if `bfloat16` is asked for and the target has no such forces. Cost, added
 /// to `cost`: with each type of force 1 + 7 L evaluations of 4 particles a pilot. If all bases take
 /// more than 2,000 evaluations, fewer pilots have more particles each.

@@ -27,11 +27,7 @@ class Driver {
 
   /// The rule that `base` names in BaseRegistry.
   virtual std::unique_ptr<BaseRule> rule(const std::string& base) const { return make_base(base); }
-  /// Bases for the problems of `target`. Cost: in the base.
-  virtual Base fit(const BaseRule& rule, const Target& target, at::Generator& rng) const {
-    return rule.build(target, rng);
-  }
-  /// True if all problems of a chunk share one fit.
+  /// True if all problems of a chunk are alike and share one fit.
   virtual bool shares_fit() const { return false; }
   /// The base that `auto` stands for: see choose_base.
   virtual BaseChoice choose(const EstimatorParts& parts, const Target& pilots, int64_t num_problems,

@@ -34,10 +34,6 @@ bool Estimator::needs_pilot() const {
 
 bool Estimator::is_adaptive() const { return parts_->rule->is_adaptive(); }
 
-int64_t Estimator::num_pilots(int64_t num_problems) const {
-  return std::min(options().pilot_problems, num_problems);
-}
-
 std::shared_ptr<const Target> Estimator::first_pilots(const Target& given) const {
   return given.num_problems() > options().pilot_problems && given.traits().can_select
              ? given.slice(0, options().pilot_problems)
@@ -55,23 +51,25 @@ TunedEstimator Estimator::tune(const Target& given, int64_t num_problems) const 
   state.base = options().base;
   if (state.base == "auto") {
     BaseChoice choice = parts_->driver->choose(*parts_, pilots, num_problems, state.forces);
-    state.base = choice.name;
+    state.base = choice.rule->name;
+    state.rule = std::move(choice.rule);
     state.plan = std::move(choice.plan);
     state.tuning += choice.cost;
+  } else {
+    state.rule = parts_->driver->rule(state.base);
   }
-  const auto base_rule = parts_->driver->rule(state.base);
   if (!parts_->shares_plan() || parts_->driver->plans_by_chunk(options(), state.base)) {
     state.plan.reset();
   } else if (options().budget) {
     TunedPlan found =
-        budgeted_plan(*parts_, *base_rule, pilots, num_problems, state.forces, state.tuning);
+        budgeted_plan(*parts_, *state.rule, pilots, num_problems, state.forces, state.tuning);
     state.plan = std::move(found.plan);
     state.tuning += found.cost;
   } else if (!needs_pilot()) {
     state.plan = freeze(*parts_->rule, *options().step_size);
     state.plan->num_particles = options().chains;
   } else if (!state.plan) {
-    const Base base = fit_base(*parts_, *base_rule, pilots, kSharedStream);
+    const Base base = fit_base(*parts_, *state.rule, pilots, kSharedStream);
     const CentredProblem centre = centred(*parts_, pilots, base, state.forces, kSharedStream);
     TunedPlan found = make_plan(*parts_, centre.problem, kSharedStream);
     state.plan = std::move(found.plan);
@@ -84,12 +82,12 @@ TunedEstimator Estimator::tune(const Target& given, int64_t num_problems) const 
 TunedEstimator Estimator::restore(TunedState state, const Target& given) const {
   std::vector<std::shared_ptr<const Method>> methods = parts_->methods;
   state.learned.clear();
+  if (!state.rule) state.rule = parts_->driver->rule(state.base);
   for (size_t m = 0; m < methods.size(); ++m) {
     if (!methods[m]->learns()) continue;
     const auto start = std::chrono::steady_clock::now();
     const auto first = first_pilots(given);
-    const auto rule = parts_->driver->rule(state.base);
-    const Base base = fit_base(*parts_, *rule, *first, kSharedStream);
+    const Base base = fit_base(*parts_, *state.rule, *first, kSharedStream);
     const CentredProblem centre = centred(*parts_, *first, base, state.forces, kSharedStream);
     Pilots pilots{centre.problem, derive_seed(options().seed, Purpose::kTrain, m),
                   base.cost + centre.cost};

@@ -24,15 +24,11 @@ class Estimator {
   const EstimateOptions& options() const;
   bool anneals() const;
   bool needs_exact_draws() const;
-  /// True if a method learns.
   bool learns() const;
   /// True if tuning needs a pilot: for an adaptive schedule, adaptive step sizes or a learned path.
   bool needs_pilot() const;
   /// True if the particles determine the temperatures.
   bool is_adaptive() const;
-
-  /// The number of pilots that `tune` takes from `num_problems` problems: the first of them.
-  int64_t num_pilots(int64_t num_problems) const;
 
   /// Chooses the base and makes the shared plan on the first `options().pilot_problems` of
   /// `pilots`. Lets methods learn. `num_problems` problems will be estimated in all; 0: as many as

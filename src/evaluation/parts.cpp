@@ -10,6 +10,18 @@
 #include "util/error.h"
 
 namespace crais {
+namespace {
+
+/// The base of one problem for `count` replicates of it. Cost: that of the single fit.
+Base repeated(const Base& fit, int64_t count) {
+  Base base = together(std::vector<Base>(static_cast<size_t>(count), fit));
+  const at::Tensor parts = at::arange(fit.map.num_problems(), fit.map.options().dtype(at::kLong));
+  base.map = fit.map.select(parts.repeat({count}));
+  base.cost = fit.cost;
+  return base;
+}
+
+}  // namespace
 
 EstimatorParts::EstimatorParts(EstimateOptions estimate_options,
                                std::shared_ptr<const Driver> of_problems)
@@ -81,7 +93,8 @@ at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpo
 Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
               uint64_t stream) {
   at::Generator rng = stream_of(parts, target, Purpose::kBase, stream);
-  return parts.driver->fit(rule, target, rng);
+  if (!parts.driver->shares_fit() || target.num_problems() == 1) return rule.build(target, rng);
+  return repeated(rule.build(*target.slice(0, 1), rng), target.num_problems());
 }
 
 CentredProblem centred(const EstimatorParts& parts, const Target& target, const Base& base,

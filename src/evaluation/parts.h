@@ -67,8 +67,7 @@ Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& t
               uint64_t stream);
 
 /// A problem prepared for annealing: divided into the parts of its base, with `forces` if given
-/// (Target::with_forces), and centred by a pilot if the path needs it; with the cost of these
-/// steps.
+/// (Target::with_forces), and centred by a pilot if the path needs it; with the cost of both.
 struct CentredProblem {
   Problem problem;
   Cost cost;

@@ -35,9 +35,9 @@ std::vector<int64_t> indices_of(const ProblemSource& problems, int64_t begin, in
 std::optional<Lengthened> ready(const ProblemSource& problems, const Estimator& estimator,
                                 const RunOptions& options, std::optional<TunedState> stored,
                                 const std::function<bool()>& stop) {
-  const int64_t num_pilots = estimator.num_pilots(problems.count);
-  const auto pilots = problems.make(0, num_pilots);
   const EstimateOptions& settings = estimator.options();
+  const int64_t num_pilots = std::min(settings.pilot_problems, problems.count);
+  const auto pilots = problems.make(0, num_pilots);
   if (!stored && estimator.anneals()) {
     if (settings.pilot_chains)
       require_moving(*settings.pilot_chains, num_pilots, pilots->dim(), "pilot_chains");

@@ -47,10 +47,7 @@ void share_cost(const Partition& partition, ChunkRun& run) {
 
 TunedEstimator::TunedEstimator(std::shared_ptr<const EstimatorParts> parts, TunedState state,
                                std::vector<std::shared_ptr<const Method>> methods)
-    : parts_(std::move(parts)),
-      state_(std::move(state)),
-      base_(parts_->driver->rule(state_.base)),
-      methods_(std::move(methods)) {}
+    : parts_(std::move(parts)), state_(std::move(state)), methods_(std::move(methods)) {}
 
 const EstimateOptions& TunedEstimator::options() const { return parts_->options; }
 
@@ -92,7 +89,7 @@ ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target) const 
 
 void TunedEstimator::estimate(const Target& target, ChunkResult& result, Rounds& rounds) const {
   const auto stream = static_cast<uint64_t>(result.chunk);
-  const Base base = fit_base(*parts_, *base_, target, stream);
+  const Base base = fit_base(*parts_, *state_.rule, target, stream);
   result.base = base.cost;
   const CentredProblem centre = centred(*parts_, target, base, state_.forces, stream);
   result.tuning = centre.cost;

@@ -28,7 +28,8 @@ struct Learning {
 
 /// The result of tuning, which all chunks share.
 struct TunedState {
-  std::string base;                           // a name of BaseRegistry
+  std::string base;                           // the rule's name
+  std::shared_ptr<const BaseRule> rule = {};  // null: Estimator::restore makes it of the name
   std::optional<at::ScalarType> forces = {};  // type of the forces, if less exact than values
   std::optional<Plan> plan;  // absent if nothing is annealed, or if each problem has its own plan
   std::optional<Witness> witness = {};      // a second opinion, if it was asked for
@@ -65,7 +66,6 @@ class TunedEstimator {
 
   std::shared_ptr<const EstimatorParts> parts_;
   TunedState state_;
-  std::shared_ptr<const BaseRule> base_;
   std::vector<std::shared_ptr<const Method>> methods_;
 };
 

@@ -1,21 +1,11 @@
 #include "evidence/evidence.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "evidence/rounds.h"
 
 namespace crais {
 namespace {
-
-/// The base of one problem for `count` replicates of it. Cost: that of the single fit.
-Base repeated(const Base& fit, int64_t count) {
-  Base base = together(std::vector<Base>(static_cast<size_t>(count), fit));
-  const at::Tensor parts = at::arange(fit.map.num_problems(), fit.map.options().dtype(at::kLong));
-  base.map = fit.map.select(parts.repeat({count}));
-  base.cost = fit.cost;
-  return base;
-}
 
 class EvidenceDriver : public Driver {
  public:
@@ -23,18 +13,12 @@ class EvidenceDriver : public Driver {
     return make_base(base, {.one_density = true});
   }
 
-  Base fit(const BaseRule& rule, const Target& target, at::Generator& rng) const override {
-    const int64_t count = target.num_problems();
-    if (count == 1) return rule.build(target, rng);
-    return repeated(rule.build(*target.slice(0, 1), rng), count);
-  }
-
   bool shares_fit() const override { return true; }
 
   BaseChoice choose(const EstimatorParts& parts, const Target& pilots, int64_t num_problems,
                     std::optional<at::ScalarType> forces) const override {
     if (parts.num_anneals() == 0) return Driver::choose(parts, pilots, num_problems, forces);
-    return {"mixture", {}, {}};
+    return {rule("mixture"), {}, {}};
   }
 
   bool plans_by_chunk(const EstimateOptions& options, const std::string& base) const override {

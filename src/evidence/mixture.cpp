@@ -191,7 +191,6 @@ class Mixture : public BaseRule {
   }
 
  private:
-  static constexpr const char* kOfMany = "variational:from=modes,pairs=64,curvatures=0";
   static constexpr int64_t kSteps = 32;       // of a trial
   static constexpr int64_t kMostSteps = 256;  // of one whose particles decide on them
   static constexpr int64_t kMoreRounds = 7;   // while each gains more than kClear
@@ -208,7 +207,9 @@ class Mixture : public BaseRule {
     Search search{one, rng, {}, {}};
     // Particles would be too few for covariances, and widening costs nats in proportion to the
     // dimension.
-    if (one.dim() > kManyDims) return make_base(kOfMany, options_)->build(one, rng);
+    if (one.dim() > kManyDims)
+      return make_variational(make_modes({}, options_), {.pairs = 64, .with_curvatures = false})
+          ->build(one, rng);
     Found found = searched(search);
     if (found.still_climbs) {  // perhaps from a stray mode, far from all others
       Search again{one, rng, search.cost, {}};
@@ -234,7 +235,7 @@ class Mixture : public BaseRule {
   };
 
   Found searched(Search& search) const {
-    const Base modes = make_base("modes", options_)->build(search.one, search.rng);
+    const Base modes = make_modes({}, options_)->build(search.one, search.rng);
     search.cost += modes.cost;
     const at::Tensor share = modes.partition
                                  ? modes.partition->log_share

@@ -32,11 +32,10 @@ constexpr int64_t witness_sweeps(int64_t dim) { return dim > kManyDims ? 6 : 18;
 /// False for importance sampling from one normal, whose weights tell it all.
 bool needs_witness(bool has_moves, const Problem& problem);
 
-/// `found` holds forward particles of every replicate, in the coordinates of `problem` and with
-/// their weights; `problem` has the parts. Some particles are resampled and settle under the
-/// density. If they end where the density is larger beside the base than at the weighted particles,
-/// chains from the base have missed a neck or a tail. Cost, added to `cost`: that of settling, and
-/// one density for each settled and each forward particle, kMostForward at most.
+/// `found` holds weighted forward particles of every replicate, in the coordinates of `problem`,
+/// which has the parts. Some are resampled and settle under the density. If they end where it is
+/// larger relative to the base than at the weighted ones, chains have missed a neck or a tail.
+/// Cost: added, settling and a density of each settled and forward particle, kMostForward at most.
 SettledShare settled_share(const EstimatorParts& parts, const Problem& problem, const Plan& plan,
                            const WeightedParticles& found, uint64_t stream, Cost& cost);
 

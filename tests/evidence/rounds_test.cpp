@@ -55,11 +55,10 @@ TEST(EvidenceDriver, FitsReplicatesOnce) {
     const at::Tensor v = z.select(-1, 0), x = z.slice(-1, 1);
     return -v.square() / 18 - 0.5 * x.square().sum(-1) * (-v).exp() - 2 * v;
   };
-  const auto driver = evidence_driver();
+  const EstimatorParts parts({}, evidence_driver());
   const auto fit = [&](int64_t replicates) {
-    at::Generator rng = make_generator(1);
-    return driver->fit(*driver->rule("mixture:32,rounds=1"), replicated(3, funnel, replicates),
-                       rng);
+    const auto rule = parts.driver->rule("mixture:32,rounds=1");
+    return fit_base(parts, *rule, replicated(3, funnel, replicates), 0);
   };
   const Base one = fit(1), three = fit(3);
   ASSERT_TRUE(one.bijection && three.bijection);
