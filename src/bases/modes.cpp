@@ -21,7 +21,7 @@ constexpr double kUnseen = 0.12;  // limit of the share of further starts that l
 constexpr double kSerious = 6.0;  // nats below the greatest mass; modes further below are light
 constexpr double kUnseenMass = 0.05;
 constexpr int64_t kRounds = 12;               // of Newton's method, at most
-constexpr int64_t kFewStarts = 8;             // of the first batch for an image: most have one mode
+constexpr int64_t kFewStarts = 16;            // of the first batch for an image: most have one mode
 constexpr double kStray = 1e3;                // decrement of what is no mode
 constexpr double kScales[] = {1, 3, 10, 30};  // of starts, for a density without a prior
 
@@ -202,7 +202,8 @@ int64_t sweep_size(int64_t dim) { return 512 << dim; }
 /// The points of a sweep under the prior that are higher than their neighbours and not far below
 /// the highest of all, at most `most`. Cost: added, a density at each point.
 Peaks peaks_of_sweep(const Target& target, int64_t most, at::Generator& rng, Cost& cost) {
-  constexpr double kFar = 25;  // nats
+  constexpr double kFar = 25;        // nats
+  constexpr double kFewPoints = 10;  // a sum over fewer is a guess
   constexpr int64_t kAtOnce = 256;
   const double nothing = -std::numeric_limits<double>::infinity();
   const int64_t problems = target.num_problems(), dim = target.dim(), count = sweep_size(dim);
@@ -231,7 +232,8 @@ Peaks peaks_of_sweep(const Target& target, int64_t most, at::Generator& rng, Cos
   const at::Tensor rows = order.unsqueeze(2).expand({problems, starts, dim});
   return {z.gather(1, rows).masked_fill(~is_peak.gather(1, order).unsqueeze(2), NAN),
           (number > most) | (number * near.size(1) * 4 > count),
-          log_sum + to_log_z - (log_sum - half).abs()};
+          (log_sum + to_log_z - (log_sum - half).abs())
+              .masked_fill(ess(log_w) * static_cast<double>(count) < kFewPoints, nothing)};
 }
 
 /// How a search for modes goes on.
@@ -249,7 +251,7 @@ Effort effort_for(const Target& target, bool one_density) {
   const int64_t curvature = target.curvature_cost(), ends = target.dim() > kManyDims ? 4 : 8;
   if (one_density)
     return {std::clamp<int64_t>(1500 / curvature, 4, 128), 16, ends, 1e-3, 64, 40'000};
-  return {std::clamp<int64_t>(600 / curvature, 4, 48), 8, 4, 0.1, 32,
+  return {std::clamp<int64_t>(600 / curvature, 4, 48), 8, 8, 0.1, 32,
           std::numeric_limits<int64_t>::max()};
 }
 

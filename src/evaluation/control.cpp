@@ -28,7 +28,10 @@ constexpr int64_t kMissed = 2;       // images with a gap above kLargeGap
 constexpr double kSmallError = 0.1;  // nats
 // Real images are clearly harder if their errors are larger by this factor, and matter.
 constexpr double kHarder = 3.0;
-constexpr double kGain = 0.75;  // of the distance between the bounds, when transitions double
+// Transitions double until that brings the bounds nearer by less than this factor, twice: a gap of
+// few images varies.
+constexpr double kGain = 0.75;
+constexpr int64_t kInVain = 2;
 
 /// Medians over images and repeats, without those that are not known.
 Hardness hardness_of(const MethodTable& table) {
@@ -117,7 +120,9 @@ std::optional<Lengthened> lengthened(const TunedEstimator& tuned, const Chunks& 
   const EstimateOptions& asked = tuned.options();
   TunedState state = tuned.state();
   std::optional<Lengthened> best;
-  for (double least = std::numeric_limits<double>::infinity();;) {
+  double least = std::numeric_limits<double>::infinity();
+  Cost after;  // of the rounds after the best one
+  for (int64_t in_vain = 0;;) {
     const TunedEstimator both = control_estimator(tuned.with(state));
     std::map<int64_t, ChunkResult> found;
     Cost fits, estimates;
@@ -136,18 +141,25 @@ std::optional<Lengthened> lengthened(const TunedEstimator& tuned, const Chunks& 
     const Control control = bounds_of(found);
     const double distance = std::max(control.gap, control.chance);
     const Cost all = fits + estimates;
-    if (best && distance > kGain * least) {  // the shorter plan does as well
-      TunedState kept = best->tuned.state();
-      kept.tuning += all;
-      best->tuned = best->tuned.with(std::move(kept));
-      return best;
+    const bool is_enough = is_reached(control, *asked.error);
+    if (!best || is_enough || distance <= kGain * least) {
+      least = distance;
+      best = {tuned.with(state), std::move(found)};
+      after = {};
+      in_vain = 0;
+    } else {  // the shorter plan does as well
+      after += all;
+      ++in_vain;
     }
-    least = distance;
-    best = {tuned.with(state), std::move(found)};
     // Both ways cost as much as one way of twice the length.
     const double longer =
         static_cast<double>(estimates.densities) / static_cast<double>(control.images);
-    if (is_reached(control, *asked.error) || longer > asked.max_evaluations) return best;
+    if (is_enough || in_vain == kInVain || longer > asked.max_evaluations) {
+      TunedState kept = best->tuned.state();
+      kept.tuning += after;
+      best->tuned = best->tuned.with(std::move(kept));
+      return best;
+    }
     state.tuning += all;
     state.plan = interpolate(*state.plan, 2 * state.plan->num_steps());
   }

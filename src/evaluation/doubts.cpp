@@ -158,7 +158,7 @@ const DoubtEntry& entry_of(Doubt doubt) {
        "more than errors and bias explain: chains miss a part of the posterior",
        "raise `budget`, or try the `base` modes or prior; the estimate stays a lower bound"},
       {Doubt::kUnreached, "error",
-       "on images that the model draws, the gap between the bounds is above the `error` asked for",
+       "on images that the model draws, the gap between the bounds is above `error`",
        "raise `max_evaluations`"},
       {Doubt::kHarder, "harder",
        "these images are clearly harder than those that the model draws, so the control says "

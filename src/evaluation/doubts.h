@@ -22,7 +22,7 @@ enum class Doubt {
   kTail,         // the weights of a replicate may have no variance
   kDensity,      // what a caller says of the density
   kControl,      // of a run on images: the bounds of its control are apart
-  kUnreached,    // its control's gap is above the error that was asked for
+  kUnreached,    // its control's gap is above the error of the settings
   kHarder        // its images are clearly harder than those of its control
 };
 

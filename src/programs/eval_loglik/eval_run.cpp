@@ -125,7 +125,7 @@ RunReport EvalRun::run(RunObserver& observer) const {
         at::Tensor thumbnails = thumbnails_of_results(results);
         return report_of(
             {std::move(results), described.num_values(), bits_offset(described, images_),
-             asked_error(settings_), std::move(thumbnails)},
+             settings_.estimator.error, std::move(thumbnails)},
             std::move(summary),
             "Model " + about_model() + ". Evaluator " + evaluator + " on " +
                 settings_.device.str() + (forces ? ", cheap forces" : "") + ".\n");

@@ -69,9 +69,9 @@ StoredEvaluation read_evaluation(const fs::path& folder) {
   stored.shape = shape_of(stored.run, source);
   const json images = json_field<json>(stored.run, "images", source);
   stored.results.num_pixels = json_field<int64_t>(images, "values", source);
-  const json settings = json_field<json>(stored.run, "settings", source);
-  if (settings.value("error", json()).is_number())
-    stored.results.error = json_field<double>(settings, "error", source);
+  const json control = json_field<json>(stored.run, "control", source);
+  if (control.value("error", json()).is_number())
+    stored.results.error = json_field<double>(control, "error", source);
   stored.results.bits_offset = json_field<double>(images, "bits_offset", source);
   if (stored.results.num_pixels < 1)
     throw data_error(source, ": images of ", stored.results.num_pixels, " values");
