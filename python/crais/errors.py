@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import difflib
 import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 
 class _Brief(Exception):
@@ -80,6 +81,14 @@ _KINDS: list[tuple[type[BaseException], int]] = [
     (OutputError, os.EX_IOERR),
     (Interrupted, os.EX_TEMPFAIL),
 ]
+
+
+class Parser(argparse.ArgumentParser):
+    """What is wrong with a command line is a UsageError."""
+
+    def error(self, message: str) -> NoReturn:
+        message = message.replace("unrecognized arguments:", "unknown flag")
+        raise UsageError(f"{message[:200]}; see {self.prog} --help")
 
 
 @contextlib.contextmanager

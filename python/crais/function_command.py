@@ -7,7 +7,7 @@ import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from crais import errors, native
 from crais.evaluation import log_normalizer
@@ -29,14 +29,11 @@ def run(arguments: list[str]) -> None:
     native.extension().finish_output()
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise errors.UsageError(f"{message}; see estimate-logz --help")
-
-
 def _parser() -> argparse.ArgumentParser:
     """The flags that estimate-logz has, whose values it will check itself."""
-    parser = _Parser(allow_abbrev=False, add_help=False, argument_default=argparse.SUPPRESS)
+    parser = errors.Parser(
+        "estimate-logz", add_help=False, allow_abbrev=False, argument_default=argparse.SUPPRESS
+    )
     parser.add_argument("target")
     parser.add_argument("--dim", type=int)
     for flag in native.extension().options("estimate-logz"):

@@ -8,11 +8,11 @@
 #include "evaluation/comparison.h"
 #include "evaluation/log_normalizer.h"
 #include "evaluation/summary.h"
-#include "io/json.h"
 #include "module.h"
 #include "programs/plane.h"
 #include "report/run_report.h"
 #include "report/table.h"
+#include "util/files.h"
 #include "util/format.h"
 
 namespace crais {
@@ -113,8 +113,9 @@ void bind_report(py::module_& m) {
   m.def("difference_of_builds", [](const std::string& stored) {
     return difference_of_builds(nlohmann::json::parse(stored));
   });
-  m.def("checked_json", [](const std::string& text, const std::string& source) {
-    return parse_json(text, source).dump();
+  m.def("write_file", [](const std::string& path, const std::string& text) {
+    make_output_folder(std::filesystem::path(path).parent_path());
+    write_file_atomic(path, text);
   });
   py::class_<RunReport>(m, "Report")
       .def_property_readonly("done", [](const RunReport& r) { return r.progress.done; })
@@ -132,9 +133,8 @@ void bind_report(py::module_& m) {
       .def_property_readonly(
           "particles",
           [](const RunReport& r) -> std::optional<std::pair<at::Tensor, at::Tensor>> {
-            const auto kept = kept_particles(r.results);
-            if (!kept) return {};
-            return std::make_pair(kept->z, kept->log_w);
+            if (const auto kept = kept_particles(r.results)) return {{kept->z, kept->log_w}};
+            return {};
           })
       .def("__deepcopy__", [](const py::object& r, const py::dict&) { return r; })  // immutable
       .def("__reduce__",

@@ -17,11 +17,9 @@ import torch
 import crais
 from crais.errors import UsageError
 from crais.reproduce.__main__ import main
-from crais.reproduce.cells import Variant
+from crais.reproduce.cells import Subject, Variant, integral
 from crais.reproduce.experiment import FOLDER, NAMES, Experiment
-from crais.reproduce.matching import is_fair, match_transitions, pilot_flags
-from crais.reproduce.measures import choose, measures_of
-from crais.reproduce.subjects import decoder_of, integral
+from crais.reproduce.tables import choose, is_fair, match_transitions, measures_of
 
 pytestmark = pytest.mark.usefixtures("compiled")
 WHOLE = ("samplers", "schedules", "starts", "trainings", "resamplings", "others")  # lists at any size
@@ -59,7 +57,7 @@ def tiny(text):
         # Rules that need few transitions.
         r'(constant-rate:|"rate": "?)[0-9.]+': r"\g<1>300",
         '"0.03125", "1"': '"300", "400"',
-        r"[{]\((kl|length) / [0-9]+": r"{(\1 / 2",
+        r"[{]\((kl|length)\[at\] / share": r"{(\1[at] / 2",
         "(cess:|ess:)0[.][0-9]+": r"\g<1>0.3",
         "--max-step 0[.][0-9]+": "--max-step 0.5",
         '"(hard|log-concave).safetensors"': rf'"{FOLDER}/\1.safetensors"',
@@ -127,7 +125,7 @@ def test_runs_at_a_tiny_size(name):
         (64, "figure-2d --checkpoint x", "--checkpoint does nothing for figure-2d"),
         (64, "figure-2d calibration --data-dir .", "--data-dir does nothing for figure-2d, calibration"),
         (64, "calibration --seeds 3", "--seeds does nothing for calibration"),
-        (64, "list --seeds 3", "--seeds: list only prints the experiments"),
+        (64, "list --seeds 3", "--seeds does nothing for list"),
         (64, "table-highdim:64", "'table-highdim:64': choose from 128, 512"),
         (64, "figure-2d:8", "'figure-2d:8': it has no parameters"),
         (64, "figure-2d --out caf\udce9", "--out is not UTF-8"),
@@ -279,7 +277,7 @@ def test_cells_are_told_apart_by_what_a_file_holds():
 def test_an_integral_is_what_importance_sampling_finds():
     file = FOLDER / "log-concave.safetensors"
     found = crais.evaluate(str(file), simulate=8, method="iwae:100000", base="prior", progress=False)
-    exact = torch.tensor(integral(decoder_of(file), found.images.flatten(1).double(), 256)["log_p"])
+    exact = torch.tensor(integral(file, found.images.flatten(1).double(), 256)["log_p"])
     assert found.std_error.max() < 0.1
     assert ((torch.tensor(found.log_likelihood) - exact) / torch.tensor(found.std_error)).abs().max() < 5
 
@@ -297,7 +295,7 @@ def given(*seeds):
 
 
 def measured(result, truth=None, first=None, has_images=False, choosing=0):
-    return measures_of(truth, has_images, choosing, False, None, result, first)
+    return measures_of(truth, has_images, choosing, False, result, first)
 
 
 def test_measures_of_repetitions():
@@ -355,13 +353,10 @@ def test_the_nearest_setting_is_taken_where_none_will_do():
 
 
 def test_pilots_are_kept_and_chains_dropped():
-    ends = "--chains 1 --max-steps"
-    assert (
-        pilot_flags("--kernel hmc --chains 4096 --per-problem", 64)
-        == f"--kernel hmc --per-problem --pilot-chains 256 {ends} 128"
-    )
-    assert pilot_flags("--preset paper", 10) == f"--preset paper --pilot-chains 16 {ends} 20"
-    assert pilot_flags("--chains 64 --pilot-chains 32", 10) == f"--pilot-chains 32 {ends} 20"
+    subject = Subject("u11", {"problems": 1}, [], False)
+    for flags, pilots in ("--chains 4096", 256), ("--kernel hmc", 16), ("--chains 64 --pilot-chains 32", 32):
+        settings = json.loads(json.loads(subject.task(f"--schedule cess:0.5 {flags}", 0, 20)[0])[1])
+        assert [settings[name] for name in ("chains", "pilot-chains", "max-steps")] == [1, pilots, 20]
 
 
 def test_one_dimension_alone():

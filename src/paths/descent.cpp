@@ -1,7 +1,6 @@
 #include "paths/descent.h"
 
 #include <tuple>
-#include <utility>
 
 namespace crais {
 namespace {
@@ -11,11 +10,13 @@ constexpr int64_t kNodes = 385;  // nodes of a table
 /// w x, and 0 where w is 0, even if x is infinite.
 at::Tensor times(const at::Tensor& w, const at::Tensor& x) { return at::where(w == 0, 0.0, w * x); }
 
-/// h and its slope in [0, 1] at x [R,M], by the tables [3,C,N] at `index` [R]: cubic Hermite
-/// between nodes, linear outside them. Both h and kappa - h rise everywhere.
-std::pair<at::Tensor, at::Tensor> evaluate(const at::Tensor& tables, const at::Tensor& index,
-                                           const at::Tensor& x) {
+/// h and its slope in [0, 1] at x [R,M], by the tables [3,C,N] at `rows` [R] (default: a table for
+/// each row of x, or one for all): cubic Hermite between nodes, linear outside them. Both h and
+/// kappa - h rise everywhere.
+std::pair<at::Tensor, at::Tensor> evaluate(const at::Tensor& tables, const at::Tensor& x,
+                                           const at::Tensor& rows = {}) {
   const int64_t nodes = tables.size(2);
+  const at::Tensor index = rows.defined() ? rows : at::arange(tables.size(1)).expand({x.size(0)});
   const at::Tensor right =
       at::searchsorted(tables[0].index_select(0, index), x).clamp(1, nodes - 1) +
       nodes * index.unsqueeze(1);
@@ -31,11 +32,6 @@ std::pair<at::Tensor, at::Tensor> evaluate(const at::Tensor& tables, const at::T
   const at::Tensor inside = h0 + width * t * (w0 + t * (slope_change + t * bend));
   const at::Tensor slope = (w0 + t * (2 * slope_change + 3 * t * bend)).clamp(0, 1);
   return {inside + times(slope, (place - t) * width), slope};
-}
-
-/// By a table for each row of x, or one for all.
-std::pair<at::Tensor, at::Tensor> evaluate(const at::Tensor& tables, const at::Tensor& x) {
-  return evaluate(tables, at::arange(tables.size(1)).expand({x.size(0)}), x);
 }
 
 /// Limits the slopes at nodes so that the cubics between nodes rise, given the mean slope d of each
@@ -83,14 +79,6 @@ at::Tensor solve(const Divergence& divergence, const at::Tensor& v, const at::Te
   return y;
 }
 
-/// Rows `of` [C,M] where the rising rows x [C,M] have the values v [C,N], linear between entries.
-at::Tensor interpolated(const at::Tensor& x, const at::Tensor& of, const at::Tensor& v) {
-  const at::Tensor right = at::searchsorted(x, v).clamp(1, x.size(1) - 1);
-  const at::Tensor x0 = x.gather(1, right - 1), x1 = x.gather(1, right);
-  const at::Tensor part = ((v - x0) / (x1 - x0)).nan_to_num(0.5).clamp(0, 1);
-  return at::lerp(of.gather(1, right - 1), of.gather(1, right), part);
-}
-
 const Enrol<PathRegistry> kEnrolDescent(
     "f:DIVERGENCE[,knots=N]",
     "steepest descent of a divergence, by at most N (512) steps of a pilot", "f:jensen-shannon",
@@ -102,10 +90,6 @@ const Enrol<PathRegistry> kEnrolDescent(
     });
 
 }  // namespace
-
-DescentPath::DescentPath(std::shared_ptr<const Divergence> divergence, std::string spec,
-                         int64_t most_knots)
-    : Path(std::move(divergence)), name(std::move(spec)), max_knots(most_knots) {}
 
 std::shared_ptr<DescentPath> DescentPath::start(const at::Tensor& range) const {
   auto path = std::make_shared<DescentPath>(*this);
@@ -120,8 +104,11 @@ void DescentPath::descend(const at::Tensor& step) {
   constexpr double kUnit = 0.1;  // nodes are kUnit sinh(x) from the middle, evenly spaced in x
   const at::Tensor &now = knots_.back(), log_r = step[0].unsqueeze(1), dt = step[2].unsqueeze(1);
   // Particles are where v is about 0, and most divergences bend there.
-  const at::Tensor middle =
-      interpolated((now[0] - now[1] - log_r).contiguous(), now[0], at::zeros_like(log_r));
+  const at::Tensor v = (now[0] - now[1] - log_r).contiguous();
+  const at::Tensor right = at::searchsorted(v, at::zeros_like(log_r)).clamp(1, kNodes - 1);
+  const at::Tensor v0 = v.gather(1, right - 1), part = -v0 / (v.gather(1, right) - v0);
+  const at::Tensor middle = at::lerp(now[0].gather(1, right - 1), now[0].gather(1, right),
+                                     part.nan_to_num(0.5).clamp(0, 1));
   const at::Tensor ends = ((constants.slice(0, 0, 2) - middle.t()) / kUnit).asinh().unsqueeze(2);
   const at::Tensor nodes =
       middle + kUnit * at::lerp(ends[0], ends[1], at::linspace(0, 1, kNodes, at::kDouble)).sinh();
@@ -183,18 +170,16 @@ PathPoint DescentPath::at(const at::Tensor& beta, const at::Tensor& log_q0,
     // After its last knot a column that ended early has the target.
     const at::Tensor next = at::where(knot + 1 < num_knots_, knot + 1, tables - 1.0);
     const at::Tensor rows = at::cat({first + knot, first + next}).to(at::kLong);
-    const auto [both, slopes] = evaluate(learned_.flatten(1, 2), rows, kappa.repeat({2, 1}));
+    const auto [both, slopes] = evaluate(learned_.flatten(1, 2), kappa.repeat({2, 1}), rows);
     const at::Tensor part = (place - knot).unsqueeze(1);
     const auto h_of = both.chunk(2), w_of = slopes.chunk(2);
     h = times(1 - part, h_of[0]) + times(part, h_of[1]);
     w = (1 - part) * w_of[0] + part * w_of[1];
   }
   const at::Device device = log_q0.device();
-  const at::Tensor is_base = (beta == 0).to(device), is_target = (beta == 1).to(device);
-  w = at::where(is_base, 0.0, at::where(is_target, 1.0, w.to(device)));
-  const at::Tensor density =
-      at::where(is_base, log_q0, at::where(is_target, log_gamma, log_q0 + h.to(device)));
-  return {density, 1 - w, w};
+  const at::Tensor is_target = (beta == 1).to(device);  // exactly; at the base h is 0
+  w = at::where(is_target, 1.0, w.to(device));
+  return {at::where(is_target, log_gamma, log_q0 + h.to(device)), 1 - w, w};
 }
 
 at::Tensor DescentPath::advance(const at::Tensor& beta_now, const at::Tensor& log_time) const {

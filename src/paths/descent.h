@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/path.h"
@@ -34,7 +35,8 @@ namespace crais {
 class DescentPath : public Path {
  public:
   /// A path that is not yet learned: `at` throws.
-  DescentPath(std::shared_ptr<const Divergence> divergence, std::string name, int64_t max_knots);
+  DescentPath(std::shared_ptr<const Divergence> divergence, std::string spec, int64_t most_knots)
+      : Path(std::move(divergence)), name(std::move(spec)), max_knots(most_knots) {}
 
   /// A descent that stands at the base, with room for the values of kappa in `range` [2,C].
   std::shared_ptr<DescentPath> start(const at::Tensor& range) const;

@@ -119,23 +119,6 @@ std::shared_ptr<const DescentPath> learn_path(const Problem& problem, const Path
   }
 }
 
-/// A pilot in two parts: the first learns the path, the second anneals along it.
-PilotRun learn_and_run_pilot(const Problem& problem, const Path& path, const ScheduleRule& rule,
-                             const Transition& transition, const PilotOptions& options,
-                             at::Generator& rng) {
-  Cost cost;
-  try {
-    const auto learned = learn_path(problem, path, transition, options, rng, cost);
-    PilotRun pilot = run_pilot(problem, *learned, rule, transition, options, rng);
-    pilot.plan.path = learned;
-    pilot.run.cost += cost;
-    return pilot;
-  } catch (ScheduleError& error) {
-    error.spent += cost;
-    throw;
-  }
-}
-
 }  // namespace
 
 bool needs_pilot(const Path& path, const ScheduleRule& rule, const PilotOptions& options) {
@@ -144,8 +127,19 @@ bool needs_pilot(const Path& path, const ScheduleRule& rule, const PilotOptions&
 
 PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule& rule,
                    const Transition& transition, const PilotOptions& options, at::Generator& rng) {
-  if (path.needs_learning())
-    return learn_and_run_pilot(problem, path, rule, transition, options, rng);
+  if (path.needs_learning()) {
+    Cost cost;
+    try {
+      const auto learned = learn_path(problem, path, transition, options, rng, cost);
+      PilotRun pilot = run_pilot(problem, *learned, rule, transition, options, rng);
+      pilot.plan.path = learned;
+      pilot.run.cost += cost;
+      return pilot;
+    } catch (ScheduleError& error) {
+      error.spent += cost;
+      throw;
+    }
+  }
   const AnnealOptions anneal_options{options.num_particles, options.max_steps, options.shared,
                                      options.resampling, /*record=*/true};
   PilotStepSizes step_sizes(options, transition, problem.base().log_abs_det());

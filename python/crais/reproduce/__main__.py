@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
+import signal
 import sys
 import warnings
 from pathlib import Path
-from typing import NoReturn
 
 import torch
 
 import crais
 from crais import native
-from crais.errors import UsageError, one_line
-from crais.reproduce.cells import Options, heed_signals
+from crais.errors import Parser, UsageError, one_line
+from crais.reproduce.cells import Options, stop
 from crais.reproduce.experiment import NAMES, Experiment, told_of
 from crais.reproduce.tables import say
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        message = message.replace("unrecognized arguments:", "unknown flag")
-        raise UsageError(f"{message[:200]}; see reproduce --help")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def _parser() -> Parser:
+    parser = Parser(
         "reproduce",
         usage="reproduce list | all | EXPERIMENT... | FILE.json... [flags]",
         description="Repeats published experiments, in tables and CSV files.",
@@ -58,25 +51,25 @@ def main(arguments: list[str] | None = None) -> None:
         raise UsageError(str(error)) from None
     parser = _parser()
     options: Options = parser.parse_intermixed_args(arguments)
-    if options.names == ["list"]:
-        for flag, value in vars(options).items():
-            if flag != "names" and value != parser.get_default(flag):
-                raise UsageError(f"--{flag}: list only prints the experiments; the flag applies to runs")
-        say("".join(f"{name:23} {Experiment(name).summary}\n" for name in NAMES))
+    is_list = options.names == ["list"]
+    names = NAMES if is_list or options.names == ["all"] else options.names
+    experiments = [Experiment(name) for name in names]
+    used = set[str]() if is_list else {*vars(options)} - {"seeds", "checkpoint", "data_dir"}
+    used.update(*(experiment.uses() for experiment in experiments if not is_list))
+    for flag, value in vars(options).items():
+        if flag not in {"names", *used} and value != parser.get_default(flag):
+            raise UsageError(f"--{flag.replace('_', '-')} does nothing for {', '.join(options.names)}; leave it out")
+    if is_list:
+        say("".join(f"{name:23} {one.summary}\n" for name, one in zip(names, experiments, strict=True)))
         return
     if options.threads < 0 or (options.seeds is not None and options.seeds < 2):
         raise UsageError("--threads is at least 0, and --seeds at least 2")
     if not options.out.isprintable():
         raise UsageError("--out is not UTF-8")
-    experiments = [Experiment(name) for name in (NAMES if options.names == ["all"] else options.names)]
-    used = set().union(*(experiment.uses() for experiment in experiments))
-    for flag in ("seeds", "checkpoint", "data_dir"):
-        if getattr(options, flag) is not None and flag not in used:
-            idle = ", ".join(experiment.name for experiment in experiments)
-            raise UsageError(f"--{flag.replace('_', '-')} does nothing for {idle}; leave it out")
     options.checkpoint = options.checkpoint or "weights/vae50-mnist.safetensors"
     if arguments is None:  # the process is ours
-        heed_signals()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, stop)
         torch.set_num_threads(1)
     with torch.no_grad(), warnings.catch_warnings():
         warnings.showwarning = lambda message, *_: print(f"reproduce: {message}", file=sys.stderr)

@@ -1,27 +1,25 @@
 """An experiment: what is estimated, how, and what tables show, all of it data in a JSON file.
 
-- `summary` is one line; `about` stands above the tables. `columns` (tables.py) are those of tables
-  without columns of their own.
-- `set` holds values by name, `lists` lists of objects with more values, or an object of arrays (null:
-  no value). Any value may be {"full": ..., "quick": ...}. An entry with "if": "full" is there with
-  --full only; one with "unless" is not there beside an entry with a value of that name. --seeds N
-  replaces values whose names end with "seeds", and `choosing` by N / 3.
-- `tables` have a `stem` of files, a `title`, and rows: one for each combination of entries of the
-  lists that `axes` names, compared with the first on the last axis. `groups` join several such
-  products, `each` names lists with a table for each combination. `set` adds values; `folded` tables
-  are only files. `plans` (of betas or divergence) adds first plans as plans.csv.
+- `summary` is one line; `about` stands above the tables.
+- `set` holds values by name, `lists` lists of objects with more values, or an object of arrays (null: no value).
+  Any value may be {"full": ..., "quick": ...}. An entry with "if": "full" is there with --full only; one with
+  "unless" is not there beside an entry with a value of that name. --seeds N replaces values whose names end with
+  "seeds", and `choosing` by N / 3.
+- `tables` have a `stem` of files, a `title`, `columns` (tables.py; else the experiment's, and then `more`), and rows:
+  one for each combination of entries of the lists that `axes` names, compared with the first on the last axis.
+  `groups` join several such products, `each` names lists with a table for each combination. `set` adds values;
+  `folded` tables are only files. `plans` (of betas or divergence) adds first plans as plans.csv.
 
 Texts are templates of Jinja, in which "{name}" is a value. These values say what a row is:
 
-- `target` and the number of `problems`; or a number of `images` of the checkpoint; or with `model`, a
-  checkpoint beside the file, of images that it draws, whose log p(x) a grid of `points` x `points`
-  latents finds;
-- `flags` of estimate-logz or eval-loglik, with seeds from `first_seed` (0) for `repeats` (1); `also`:
-  names and flags of other results, whose measures are called "name.measure";
+- `target` and the number of `problems`; or a number of `images` of the checkpoint; or with `model`, a checkpoint
+  beside the file, of images that it draws, whose log p(x) a grid of `points` x `points` latents finds;
+- `flags` of estimate-logz or eval-loglik, with seeds from `first_seed` (0) for `repeats` (1); `also`: names and flags
+  of other results, whose measures are called "name.measure";
 - `match`: flags with a "{setting}" that is looked for until plans have `steps` transitions;
-- `settings` to choose from, by the highest mean of the first `choosing` repetitions, or else the
-  first that makes a plan. `chosen` and `oracle` tell the choice;
-- `truth`, or flags of a `reference` whose results are the truth where none is known;
+- `settings` to choose from, by the highest mean of the first `choosing` repetitions, or else the first that makes a
+  plan. `chosen` and `oracle` tell the choice;
+- `truth`, or flags of a `reference`, or a list of them, whose results are the truth where none is known;
 - `upper`: of the upper bound; `particles` to draw; `chains`, of measures per chain.
 """
 
@@ -37,20 +35,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from jinja2 import TemplateError
 from torch import Tensor
 
 from crais.errors import DataError, NoInputError, UsageError
 from crais.native import extension
-from crais.reproduce.cells import Options, Store, Values, Variant
-from crais.reproduce.matching import is_fair, match_transitions, pilot_flags
-from crais.reproduce.measures import choose, measures_of
-from crais.reproduce.subjects import OF_SUBJECTS, Subject, subject_of
-from crais.reproduce.tables import Cell, Page, cell_of, number, text
+from crais.reproduce.cells import OF_SUBJECTS, Options, Store, Subject, Values, Variant, subject_of
+from crais.reproduce.tables import (
+    Cell, Page, cell_of, choose, is_fair, match_transitions, measures_of, number, text,
+)  # fmt: skip
 
 FOLDER = Path(__file__).parent / "experiments"
 NAMES = sorted(file.stem for file in FOLDER.glob("*.json"))
+_DEFAULTS = {"setting": "-", "steps": 0, "first_seed": 0, "repeats": 1, "choosing": 0, "chains": 1}  # of a row
 _TOO_LONG = "has (reached beta|not arrived)"  # of plans
 
 
@@ -91,53 +90,50 @@ class _Row:
     """What is asked of a subject, and what a table shows of it."""
 
     def __init__(self, store: Store, subject: Subject, values: Values, first: _Row | None) -> None:
-        self.store, self.subject, self.values = store, subject, {"setting": "-", **values}
+        self.store, self.subject, self.values = store, subject, {**_DEFAULTS, **values}
         self.first = first or self  # the row that it is compared with
         self.best = Variant([])
         self.trials = 0  # in the search for a setting
         if "match" in values:
-            self._search(text({**values, "setting": "@"}, values["match"]), self._count("steps", 0))
+            match, steps = text({**values, "setting": "@"}, values["match"]), self._count("steps")
+            lengths = functools.partial(self._lengths, match, steps)
+            self.values["setting"], _, self.trials = match_transitions(match, steps, lengths)
 
-    def _count(self, name: str, otherwise: int) -> int:
-        return round(number({name: otherwise, **self.values}, name))
+    def _count(self, name: str) -> int:
+        return round(number(self.values, name))
 
-    def _variant(self, flags: str, is_reference: bool = False, only_plans: bool = False) -> Variant:
+    def _variant(self, flags: str, seeds: range | None = None, most: int = 0) -> Variant:
         """The results of the flags, as far as they are there; the store is asked for the others."""
-        first, count = (1000, 1) if is_reference else (self._count("first_seed", 0), self._count("repeats", 1))
-        tasks = [self.subject.task(flags, seed, only_plans) for seed in range(first, first + count)]
-        return Variant(self.store.results(tasks))
+        first = self._count("first_seed")
+        seeds = seeds or range(first, first + self._count("repeats"))
+        return Variant(self.store.results([self.subject.task(flags, seed, most) for seed in seeds]))
 
-    def _search(self, match: str, steps: int) -> None:
-        """Looks for the setting "@" whose plans have as many steps as the row."""
-
-        def count(settings: list[str]) -> list[float]:
-            flags = [pilot_flags(match.replace("@", setting), steps) for setting in settings]
-            plans = functools.partial(self._variant, only_plans=True)
-            list(map(plans, flags))
-            self.store.run(f"plans of {steps}")
-            found = list(map(plans, flags))
-            return [math.inf if re.search(_TOO_LONG, one.failed) else one.mean("transitions") for one in found]
-
-        self.values["setting"], _, self.trials = match_transitions(match, steps, count)
+    def _lengths(self, match: str, steps: int, settings: list[str]) -> list[float]:
+        """How many transitions the plans of each setting "@" have, on average; inf if too many to count."""
+        for setting in settings:
+            self._variant(match.replace("@", setting), most=2 * steps)
+        self.store.run(f"plans of {steps}")
+        found = [self._variant(match.replace("@", setting), most=2 * steps) for setting in settings]
+        return [math.inf if re.search(_TOO_LONG, one.failed) else one.mean("transitions") for one in found]
 
     def _truth(self) -> Tensor | None:
         """What errors are of. Of long runs, for a density the mean, for images the average by precision."""
-        given = self.values.get("reference", [])
         if "truth" in self.values:
             return torch.tensor(number(self.values, "truth"), dtype=torch.float64)
-        if self.subject.truth is not None or not given:
+        if self.subject.truth is not None or "reference" not in self.values:
             return self.subject.truth
-        flags = given if isinstance(given, list) else [given]
-        runs = [self._variant(text(self.values, one), is_reference=True) for one in flags]
-        means = torch.stack([one.column("log_normalizer")[0] for one in runs])
-        weights = torch.stack([one.column("std_error")[0].square().reciprocal() for one in runs])
+        given = self.values["reference"]
+        flags = [text(self.values, one) for one in (given if isinstance(given, list) else [given])]
+        runs = [self._variant(one, range(1000, 1001)) for one in flags]
+        means, errors = (torch.cat([run.column(name) for run in runs]) for name in ("log_normalizer", "std_error"))
         if not self.subject.has_images:
             return means[0].mean()
+        weights = errors.square().reciprocal()
         return means[0] if len(means) == 1 else (weights * means).sum(0) / weights.sum(0)
 
     def cells(self, columns: list[str]) -> list[Cell]:
         """Looks up all results, chooses between settings, and measures: beside the first row, which comes before."""
-        values, choosing, truth = self.values, self._count("choosing", 0), self._truth()
+        values, choosing, truth = self.values, self._count("choosing"), self._truth()
         family = [{**values, **one} for one in _entries(values.get("settings", [{}]), "setting")]
         for one in family:
             one["setting"] = text(one, one["setting"])
@@ -148,30 +144,26 @@ class _Row:
             estimates = [one.column("log_normalizer")[0] for one in results]
             chosen, oracle = choose(estimates, choosing, math.nan if truth is None else float(truth))
         self.best = results[chosen]
-        own = functools.partial(
-            measures_of, truth, self.subject.has_images, choosing, "upper" in values, self.subject.masses
-        )
+        own = functools.partial(measures_of, truth, self.subject.has_images, choosing, "upper" in values)
         m: Values = own(self.best, self.first.best)
         m |= {name: own(self._variant(text(values, flags))) for name, flags in values.get("also", {}).items()}
-        if choosing > 0 and not is_fair(m["transitions"], self._count("steps", 0)):
+        if choosing > 0 and not is_fair(m["transitions"], self._count("steps")):
             m["t"] = math.nan
         spent = [one.mean("base", "tuning", "estimating") for one in results[:-1] if not one.failed]
         m["search"] = sum(spent, self.trials * self.best.mean("tuning"))
         # Pilots have at most 256 chains, so they cost less than their count suggests.
-        m["comput"] = m["transitions"] + max(0.0, m["tuning"] / min(self._count("chains", 1), 256) - 1)
+        m["comput"] = m["transitions"] + max(0.0, m["tuning"] / min(self._count("chains"), 256) - 1)
         m["oracle_bias"] = float(results[oracle].column("log_normalizer").flatten()[choosing:].mean()) - m["truth"]
         told = {**family[chosen], "chosen": family[chosen]["setting"], "oracle": family[oracle]["setting"]}
         return [cell_of(column, told, m, self.best) for column in columns]
 
-    def plan(self, name: str, columns: list[str]) -> list[list[Cell]]:
+    def plan(self, name: str, columns: list[str]) -> Iterator[list[Cell]]:
         """The texts of columns, and the first plan [M + 1] at each fiftieth of its transitions."""
-        plan, cells = self.best.first(name).tolist(), list[Cell]()
-        for part in range(51 if plan else 0):
-            share, i = math.modf(part / 50 * (len(plan) - 1))
-            before, after = plan[int(i)], plan[min(int(i) + 1, len(plan) - 1)]
-            shown = extension().significant(before + share * (after - before), 6)
-            cells.append((f"{part / 50:.2f}", shown, shown))
-        return [[*self.cells([column for column in columns if "{" in column]), *cells]] if plan else []
+        if len(plan := self.best.first(name)):
+            parts, places = np.linspace(0, 1, 51), np.arange(len(plan))
+            shown = [extension().significant(x, 6) for x in np.interp(parts * places[-1], places, plan)]
+            told = self.cells([column for column in columns if "{" in column])
+            yield [*told, *((f"{part:.2f}", each, each) for part, each in zip(parts, shown, strict=True))]
 
     def cloud(self) -> Iterator[list[Cell]]:
         """The places of particles, beside exact draws where the row is the first."""
@@ -189,9 +181,9 @@ class Experiment:
 
     def __init__(self, name: str) -> None:
         stem, _, self._dim = name.partition(":")
-        self.file, self.name = FOLDER / f"{stem}.json", name
+        self.file, self.folder = FOLDER / f"{stem}.json", name.replace(":", "-")
         if name.endswith(".json"):
-            self.file, self.name, self._dim = Path(name), Path(name).stem, ""
+            self.file, self.folder, self._dim = Path(name), Path(name).stem, ""
         elif stem not in NAMES:
             raise UsageError(f"unknown experiment '{name}'; choose from {', '.join(NAMES)}")
         if not self.file.is_file():
@@ -204,14 +196,13 @@ class Experiment:
         if self._dim and self._dim not in dims:
             choice = f"choose from {', '.join(dims)}" if dims else "it has no parameters"
             raise UsageError(f"'{name}': {choice}")
-        self.folder = self.name.replace(":", "-")
 
     def uses(self) -> set[str]:
         """Those of the flags --seeds, --checkpoint and --data-dir that matter to it."""
-        flags = {"seeds"} if '"seeds":' in self._json else set()
-        if '"images":' in self._json and '"model":' not in self._json:
-            flags |= {"checkpoint", "data_dir"}
-        return flags | ({"data_dir"} if "logistic-regression:" in self._json else set())
+        has_images = '"images":' in self._json and '"model":' not in self._json
+        matter = {"seeds": '"seeds":' in self._json, "checkpoint": has_images}
+        matter["data_dir"] = has_images or "logistic-regression:" in self._json
+        return {flag for flag, matters in matter.items() if matters}
 
     def run(self, options: Options) -> None:
         """Writes tables into a folder of its own in options.out. Raises as Store does."""
@@ -234,7 +225,7 @@ class Experiment:
         subject = functools.cache(functools.partial(subject_of, options, store, self.file.parent))
         plans, particles = list[list[Cell]](), list[list[Cell]]()
         for table in content["tables"]:
-            columns = table.get("columns", content.get("columns"))
+            columns = [*table.get("columns", content.get("columns", [])), *table.get("more", [])]
             for values in combined(table.get("each", []), {**common, **table.get("set", {})}):
                 rows = list[_Row]()
                 for group in table.get("groups", [table]):
