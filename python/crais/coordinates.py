@@ -21,7 +21,7 @@ from torch import distributions as D
 from torch.distributions import constraints
 from torch.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 
-from crais.captured import Function
+from crais.captured import Function, device_of
 from crais.errors import UsageError
 from crais.gradients import known_gradient
 from crais.outputs import plain as unwrapped
@@ -242,7 +242,7 @@ def _on_cpu(one: Coordinates) -> Coordinates:
 
 def _of_torch(prior: D.Distribution, name: str) -> Coordinates:
     shape = tuple(prior.batch_shape + prior.event_shape)
-    prior = unwrapped(_in_float64(prior))
+    prior = _in_float64(unwrapped(prior))
     named = f"{name}: {type(prior).__name__}"
     try:
         support = _support_of(prior)
@@ -349,6 +349,7 @@ def _of_crais(prior: Prior, dim: int | None) -> Coordinates:
     latent = len(loc) if loc is not None else dim
     if latent is None:
         raise UsageError(f"give dim=D: {type(prior).__name__} does not tell its dimension")
+    device_of([prior])  # which must have numbers
     prior = copy.deepcopy(prior).cpu().double().eval()
     affine = _of_affine(*(moment.detach().double() for moment in prior.moments(latent)))
 

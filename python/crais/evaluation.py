@@ -27,12 +27,7 @@ from crais.densities import Density, density_of
 from crais.errors import InternalError, Interrupted, RowShapeError, UsageError
 from crais.gradients import with_gradient
 from crais.images import as_batch, read, shapes_for, tensor_of
-from crais.captured_model import (
-    check_bounded,
-    check_density,
-    check_rows,
-    check_unchanged,
-)
+from crais.captured_model import check_bounded, check_density, check_rows, check_unchanged
 from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood
 from crais.models import InMemory, in_memory, own_latent, parts_of, unwrapped

@@ -254,11 +254,7 @@ def _trace(
     for rows in _TRACE_ROWS:
         try:
             with unvalidated(), shapes.patch(use_duck_shape=False):  # type: ignore[attr-defined]
-                tracer = make_fx(
-                    call,
-                    tracing_mode="symbolic",
-                    _allow_non_fake_inputs=True,
-                )
+                tracer = make_fx(call, tracing_mode="symbolic", _allow_non_fake_inputs=True)
                 graphs.append(tracer(*examples(rows)))
         except Exception as error:  # whatever the user's code raises under tracing
             raise UsageError(

@@ -36,9 +36,8 @@ class Variational : public BaseRule {
       const AffineMap next = nearer(*rows, base.map, 1 + round * curvatures_, rng);
       base.map =
           base.tails.defined() ? chosen(~base.tails, next.loc(), next.matrix(), base.map) : next;
-      const int64_t count = base.map.num_problems() * cost_of_round(*rows);
-      const int64_t without_gradient = base.map.num_problems() * 2 * pairs_;
-      base.cost += Cost{count, count - without_gradient};
+      const int64_t count = cost_of_round(*rows);
+      base.cost += base.map.num_problems() * Cost{count, count - 2 * pairs_};
     }
     base.map = base.map.widened(widening_);
     return base;
@@ -47,8 +46,7 @@ class Variational : public BaseRule {
   /// Cost if the fit has one part.
   std::optional<double> expected_cost(const Target& target) const override {
     const std::optional<double> fit = from_->expected_cost(target);
-    if (!fit) return {};
-    return *fit + static_cast<double>(rounds_ * cost_of_round(target));
+    return fit ? std::optional(*fit + static_cast<double>(rounds_ * cost_of_round(target))) : fit;
   }
 
  private:

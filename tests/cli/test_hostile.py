@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from .programs import DENSITY, Argument, Program, environment, copy, edit, refusals
+from .programs import DENSITY, Argument, Case, Program, environment, copy, edit, refusals
 
 SMALL = "--simulate 24 --steps 8 --chains 4 --chunk 8 --quiet".split()
 LONG = "n" * 300
@@ -106,10 +106,8 @@ def test_signals_end_everything_in_two_seconds(target: str, number: signal.Signa
     (64, "--chains 900000000 --resample systematic:0.5 --steps 4 --quiet", "--chains",
      "this machine has"),
 )  # fmt: skip
-def test_numbers(
-    eval_loglik: Program, vae: Path, code: int, args: list[str], words: list[str]
-) -> None:
-    eval_loglik.expect(code, *words, args=[vae, "--simulate", "24", *args])
+def test_numbers(eval_loglik: Program, vae: Path, case: Case) -> None:
+    eval_loglik.refuse(case, vae, "--simulate", "24")
 
 
 # --- Words of any length, and of several lines, from the command line and from files.
