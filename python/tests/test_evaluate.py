@@ -150,14 +150,6 @@ def test_images_of_every_kind(curved, images):
         assert np.array_equal(evaluate(curved, same, **options).log_likelihood, wanted)
 
 
-def test_a_sigmoid_at_the_end_is_fused(mlp, images):
-    wanted = evaluate(mlp, images)
-    mlp.decoder.append(torch.nn.Sigmoid())
-    found = evaluate(mlp, images, likelihood=crais.Bernoulli(probs=True))
-    assert found.summary["evaluator"].startswith("fused")
-    assert np.array_equal(found.log_likelihood, wanted.log_likelihood)
-
-
 @pytest.mark.parametrize("kind", ["mlp", "curved"])
 def test_grey_pixels_are_no_binary_ones(request, images, kind):
     model = request.getfixturevalue(kind)

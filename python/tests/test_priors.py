@@ -303,12 +303,6 @@ def test_a_distribution_becomes_a_prior(name: str) -> None:
     torch.testing.assert_close(drawn.std(0), draws.std(0), rtol=0.1, atol=0)
 
 
-def test_a_distribution_of_another_shape_is_refused() -> None:
-    prior = P.of_distribution(D.Laplace(torch.zeros(3, 4), 1.0))
-    with pytest.raises(ValueError, match=r"of z \[3, 4\], and z has 4 numbers"):
-        prior.log_prob(torch.zeros(3, 4))
-
-
 @pytest.mark.parametrize("prior", [D.Uniform(-1.0, 1.0), D.Beta(2.0, 1.5)])
 def test_a_prior_with_an_end(compiled: Path, prior: D.Distribution) -> None:
     """Each latent makes one pixel, so that log p(x) is a sum of integrals over [low, 1]."""

@@ -35,7 +35,7 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
            Cost& cost) {
   const int64_t problems = start.size(0);
   require_memory(5 * 8.0 * static_cast<double>(start.numel() * start.size(1)),  // roots, a factor
-                 c10::str("the matrices of `base` in ", start.size(1), " dimensions"));
+                 c10::str("a `base` (not prior) or `witness` in ", start.size(1), " dimensions"));
   Climb climber(target, start);
   cost += Cost::with_gradient(problems);
   Mode mode{at::empty_like(start),
