@@ -157,6 +157,7 @@ NO_IMAGES = {"images": None, "simulate": 8, "latent": 4, "image_shape": (36,)}
         ({"prior": D.Normal(torch.zeros(5), 1.0)}, "UsageError", r"of z \[5\], and z has 4"),
         ({"prior": D.Laplace(torch.zeros(5), 1.0)}, "UsageError", r"of z \[5\], and z has 4"),
         ({"prior": crais.GaussianPrior(torch.zeros(5), sd=1.0)}, "RowShapeError", "fails for z"),
+        ({"prior": crais.GaussianPrior(torch.ones(4), sd=1.0).to("meta")}, "UsageError", "device meta"),
         ({"likelihood": crais.Gaussian(torch.ones(35))}, "RowShapeError", "a row of x"),
     ],
 )
