@@ -139,9 +139,9 @@ def export(
     `ExportReport`. Raises UsageError. Cost: 30 seconds to two minutes, mostly of the C++ compiler.
     """
     started = time.monotonic()
+    binarisation = others.pop("binarization", binarisation)
     for other in others:
-        parameters = inspect.signature(export).parameters
-        raise UsageError(f"no option {other}{did_you_mean(other, parameters)}")
+        raise UsageError(f"no option {other}" + did_you_mean(other, inspect.signature(export).parameters))
     if isinstance(model, (str, os.PathLike)):
         model, path = path, model
     if path is None:

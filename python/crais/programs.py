@@ -9,12 +9,11 @@ import re
 import signal
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 FUNCTION = re.compile(r"(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)")
 
 
-def _leave(*_: object) -> NoReturn:
+def _leave(*_: object) -> None:
     os.write(2, b"estimate-logz: interrupted; nothing is done yet\n")
     os._exit(os.EX_TEMPFAIL)
 

@@ -389,6 +389,7 @@ COVARIANCE = r"base: give a mean \[2\] and a positive definite covariance \[2, 2
         ({}, "give dim=D"),
         ({"dim": 1, "bounds": [(0, 1)]}, r"bounds: say support=\[\(low, high\)"),
         ({"dim": 1, "init": [0]}, "say starts="),
+        ({"dim": 1, "X": [0]}, "no option X; if it is data of a model, give model_kwargs={'X': ...}"),
     ],
 )
 def test_what_is_refused(arguments, words):

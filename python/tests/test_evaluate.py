@@ -146,6 +146,7 @@ def test_images_of_every_kind(curved, images):
         (DataLoader(Stream(images), batch_size=7), {}),
         (grey, {"scale": 255}),
         (grey, {"binarisation": "threshold:128"}),
+        (grey, {"binarization": "threshold:128"}),
     ):
         assert np.array_equal(evaluate(curved, same, **options).log_likelihood, wanted)
 

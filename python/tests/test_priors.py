@@ -304,7 +304,7 @@ def test_a_distribution_becomes_a_prior(name: str) -> None:
 
 
 @pytest.mark.parametrize("prior", [D.Uniform(-1.0, 1.0), D.Beta(2.0, 1.5)])
-def test_a_prior_with_an_end(compiled: Path, prior: D.Distribution) -> None:
+def test_a_prior_with_an_end(compiled: Path, tmp_path: Path, prior: D.Distribution) -> None:
     """Each latent makes one pixel, so that log p(x) is a sum of integrals over [low, 1]."""
     torch.manual_seed(1)
     bent = lambda z: torch.tanh(2 * z)
@@ -318,6 +318,10 @@ def test_a_prior_with_an_end(compiled: Path, prior: D.Distribution) -> None:
     assert r.summary["model"]["prior"] == type(prior).__name__ and not r.flagged
     assert (abs(r.log_likelihood - truth) < 5 * r.std_error + 0.005).all()
     assert low == 0 or abs(r.control.gap) < 5 * r.control.se
+    options = {"prior": prior, "likelihood": crais.Gaussian(0.2), "latent": 2, "image_shape": (2,)}
+    crais.export(tmp_path / "m.pt", decoder=bent, quiet=True, **options)
+    exported = crais.evaluate(tmp_path / "m.pt", x, progress=False)
+    assert (abs(exported.log_likelihood - truth) < 5 * exported.std_error + 0.005).all()
 
 
 # What other packages have.
