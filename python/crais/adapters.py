@@ -101,7 +101,8 @@ def _latent(trace: Mapping[str, Any]) -> dict[str, Any]:
         if prior.support.is_discrete:
             raise UsageError(f"the site {name} is discrete: sum it out of the model")
         if _is_improper(prior) or mask is not None and not np.all(mask):
-            raise UsageError(f"the site {name} has an improper prior: there is no evidence")
+            remedy = "use handlers.mask, not obs_mask" if name.endswith("_unobserved") else "there is no evidence"
+            raise UsageError(f"the site {name} has an improper prior: {remedy}")
         latent[name] = prior
     if not latent:
         raise UsageError("the model has no latent sites")

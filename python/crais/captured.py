@@ -120,7 +120,7 @@ def device_of(*groups: Iterable[Any]) -> torch.device:
             names = ", ".join(sorted(map(str, devices)))
             raise UsageError(f"the model is on several devices: {names}")
         if any(device.type == "meta" for device in devices):
-            raise UsageError("the model is on the device meta, where tensors have no numbers")
+            raise UsageError("the model, or its prior, is on the device meta, which has no numbers")
         if devices:
             return devices.pop()
     return torch.device("cpu")
@@ -131,7 +131,7 @@ M = TypeVar("M", bound=torch.nn.Module)
 
 def on_device(module: M | None, device: torch.device) -> M | None:
     """The module if all its tensors are there, else a copy that is."""
-    if module is None or all(tensor.device == device for tensor in tensors_of([module])):
+    if module is None or not tensors_of([module]) or device_of([module]) == device:
         return module
     return copy.deepcopy(module).to(device)
 

@@ -21,7 +21,7 @@ from torch import distributions as D
 from torch.distributions import constraints
 from torch.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 
-from crais.captured import Function
+from crais.captured import Function, device_of
 from crais.errors import UsageError
 from crais.gradients import known_gradient
 from crais.outputs import plain as unwrapped
@@ -68,7 +68,7 @@ class Coordinates:
 
 def plain(dim: int) -> Coordinates:
     """theta = e, and no density of its own."""
-    return Coordinates(dim, lambda e: e, lambda e: e.new_zeros(len(e)))
+    return Coordinates(dim, lambda e: e, lambda e: e.new_zeros(e.shape[0]))
 
 
 def of_base(base: Any, dim: int) -> Coordinates:
@@ -209,7 +209,7 @@ def _joined(each: Sequence[Coordinates], join: Callable[[list[Tensor]], Any]) ->
 
 
 def _side_by_side(thetas: list[Tensor]) -> Tensor:
-    return torch.cat([theta.reshape(len(theta), -1) for theta in thetas], 1)
+    return torch.cat([theta.reshape(theta.shape[0], -1) for theta in thetas], 1)
 
 
 def _checked(coordinates: Coordinates, dim: int | None, what: str) -> Coordinates:
@@ -242,7 +242,7 @@ def _on_cpu(one: Coordinates) -> Coordinates:
 
 def _of_torch(prior: D.Distribution, name: str) -> Coordinates:
     shape = tuple(prior.batch_shape + prior.event_shape)
-    prior = unwrapped(_in_float64(prior))
+    prior = _in_float64(unwrapped(prior))
     named = f"{name}: {type(prior).__name__}"
     try:
         support = _support_of(prior)
@@ -258,7 +258,7 @@ def _of_torch(prior: D.Distribution, name: str) -> Coordinates:
         raise UsageError(f"{named} is improper: draws of it or their densities are not finite")
     exact = _exact(prior)
     if exact is not None:
-        return Coordinates(math.prod(shape), lambda e: exact(e.reshape(len(e), *shape)))
+        return Coordinates(math.prod(shape), lambda e: exact(e.reshape(e.shape[0], *shape)))
     if support is None:
         raise UsageError(f"{named} does not say its support")
     return _of_bijection(prior, _free(support, shape, name), named)
@@ -321,7 +321,7 @@ def _of_bijection(prior: D.Distribution, free: Coordinates, named: str) -> Coord
 
     def log_density(e: Tensor) -> Tensor:
         x = centre + width * e
-        log_prob = prior.log_prob(free.point(x)).reshape(len(e), -1).sum(1)
+        log_prob = prior.log_prob(free.point(x)).reshape(e.shape[0], -1).sum(1)
         return log_prob + free.log_density(x) + width.log().sum()
 
     return Coordinates(
@@ -349,6 +349,7 @@ def _of_crais(prior: Prior, dim: int | None) -> Coordinates:
     latent = len(loc) if loc is not None else dim
     if latent is None:
         raise UsageError(f"give dim=D: {type(prior).__name__} does not tell its dimension")
+    device_of([prior])  # which must have numbers
     prior = copy.deepcopy(prior).cpu().double().eval()
     affine = _of_affine(*(moment.detach().double() for moment in prior.moments(latent)))
 
@@ -445,10 +446,10 @@ def _free(constraint: Any, shape: Sequence[int], name: str) -> Coordinates:
     def kept(x: Tensor) -> tuple[Tensor, Tensor]:
         """x in its shape, 0 in rows from which T loses it: their theta may be no number at all."""
         with torch.no_grad():
-            own = x.detach().reshape(len(x), *free_shape)
-            lost = (transform.inv(transform(own)) - own).abs().reshape(len(x), -1)
+            own = x.detach().reshape(x.shape[0], *free_shape)
+            lost = (transform.inv(transform(own)) - own).abs().reshape(x.shape[0], -1)
             is_kept = (lost < _MOST_LOST).all(1)
-        return torch.where(is_kept.unsqueeze(1), x, 0).reshape(len(x), *free_shape), is_kept
+        return torch.where(is_kept.unsqueeze(1), x, 0).reshape(x.shape[0], *free_shape), is_kept
 
     def point(x: Tensor) -> Tensor:
         theta: Tensor = transform(kept(x)[0])
@@ -456,7 +457,7 @@ def _free(constraint: Any, shape: Sequence[int], name: str) -> Coordinates:
 
     def log_det(x: Tensor) -> Tensor:
         own, is_kept = kept(x)
-        value = transform.log_abs_det_jacobian(own, transform(own)).reshape(len(x), -1).sum(1)
+        value = transform.log_abs_det_jacobian(own, transform(own)).reshape(x.shape[0], -1).sum(1)
         return torch.where(is_kept, value, math.nan)
 
     return Coordinates(math.prod(free_shape), point, log_det, inverse=transform.inv)
@@ -542,7 +543,7 @@ def _of_affine(loc: Tensor, scale_tril: Tensor) -> Coordinates:
     return Coordinates(
         len(loc),
         lambda e: loc.to(e) + e @ scale_tril.to(e).T,
-        lambda e: log_det.to(e).expand(len(e)),
+        lambda e: log_det.to(e).expand(e.shape[0]),
         inverse=lambda z: torch.linalg.solve_triangular(scale_tril, (z - loc).T, upper=False).T,
     )
 

@@ -27,12 +27,7 @@ from crais.densities import Density, density_of
 from crais.errors import InternalError, Interrupted, RowShapeError, UsageError
 from crais.gradients import with_gradient
 from crais.images import as_batch, read, shapes_for, tensor_of
-from crais.captured_model import (
-    check_bounded,
-    check_density,
-    check_rows,
-    check_unchanged,
-)
+from crais.captured_model import check_bounded, check_density, check_rows, check_unchanged
 from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood
 from crais.models import InMemory, in_memory, own_latent, parts_of, unwrapped
@@ -46,6 +41,7 @@ if TYPE_CHECKING:
 
     from crais._options import CertifyOptions, EvaluateOptions, LogNormalizerOptions
 
+_SPELT = {"binarization": "binarisation", "dequantize": "dequantise"}
 # What others call our arguments.
 _OTHER_NAMES = {
     "bounds": "support=[(low, high), ...]",
@@ -122,7 +118,7 @@ def evaluate(
 
     Other options are the flags of eval-loglik:
     """
-    options: dict[str, Any] = {**flags}
+    options: dict[str, Any] = {_SPELT.get(name, name): value for name, value in flags.items()}
     native.check_names("eval-loglik", flags, evaluate)
     dtype = None if dtype is None else str(dtype).removeprefix("torch.")
     for name in ("data", "data_dir", "simulate", "split"):
@@ -183,7 +179,6 @@ def evaluate(
         pixels = pixels if pixels is None else as_batch(pixels, shape)
 
     name = type(model).__name__ if model is not None else "model"
-
     try:
         captured = in_memory(
             **parts,
@@ -407,11 +402,10 @@ def _examples(images: Tensor | None, options: dict[str, Any]) -> Tensor | None:
     """A few images in the range that the options bring them to."""
     if images is None:
         return None
-    few = images[:16].float()
+    few = images[:16].float().nan_to_num(0, torch.inf, -torch.inf)  # what NaN means, the model says
     if str(options.get("binarisation") or "none") != "none":
         return (few > few.mean()).float()
-    scale = _count(options.get("scale")) or (256 if options.get("dequantise") else 1)
-    return few / scale
+    return few / (_count(options.get("scale")) or (256 if options.get("dequantise") else 1))
 
 
 def _in_float32(parts: dict[str, Any], dtype: str) -> dict[str, Any]:

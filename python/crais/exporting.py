@@ -139,9 +139,9 @@ def export(
     `ExportReport`. Raises UsageError. Cost: 30 seconds to two minutes, mostly of the C++ compiler.
     """
     started = time.monotonic()
+    binarisation = others.pop("binarization", binarisation)
     for other in others:
-        parameters = inspect.signature(export).parameters
-        raise UsageError(f"no option {other}{did_you_mean(other, parameters)}")
+        raise UsageError(f"no option {other}" + did_you_mean(other, inspect.signature(export).parameters))
     if isinstance(model, (str, os.PathLike)):
         model, path = path, model
     if path is None:
@@ -254,11 +254,7 @@ def _trace(
     for rows in _TRACE_ROWS:
         try:
             with unvalidated(), shapes.patch(use_duck_shape=False):  # type: ignore[attr-defined]
-                tracer = make_fx(
-                    call,
-                    tracing_mode="symbolic",
-                    _allow_non_fake_inputs=True,
-                )
+                tracer = make_fx(call, tracing_mode="symbolic", _allow_non_fake_inputs=True)
                 graphs.append(tracer(*examples(rows)))
         except Exception as error:  # whatever the user's code raises under tracing
             raise UsageError(

@@ -196,8 +196,7 @@ def parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
             parts["log_joint"] = getattr(model, "log_joint", None)
         if parts["log_joint"] is None and parts["decoder"] is None:
             raise UsageError(
-                "the model has neither decode(z) nor log_joint(z, x): give decoder=..., or "
-                "log_joint=..."
+                "the model has neither decode(z) nor log_joint(z, x): give decoder= or log_joint="
             )
     if parts["log_joint"] is not None and arguments["decoder"] is None:
         parts["decoder"] = parts["likelihood"] = None
@@ -208,7 +207,7 @@ def parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     if isinstance(parts["likelihood"], str):
         parts["likelihood"] = named(parts["likelihood"])
     if parts["likelihood"] is not None and not isinstance(parts["likelihood"], Likelihood):
-        raise UsageError("likelihood must be one of crais's likelihoods, such as crais.Bernoulli()")
+        raise UsageError("likelihood must be crais's, or of a class that derives from crais.Likelihood")
     if parts["prior"] is not None:
         parts["prior"] = adapted_prior(parts["prior"])
     return parts

@@ -69,7 +69,10 @@ def check_names(program: str, given: Iterable[str], *functions: Callable[..., An
     parameters = {name for function in functions for name in inspect.signature(function).parameters}
     flags = {flag["name"].replace("-", "_") for flag in extension().options(program)}
     for name in sorted({*given} - flags - parameters):
-        if near := errors.did_you_mean(name, parameters):
+        near = errors.did_you_mean(name, parameters)
+        if "model_kwargs" in parameters and not near + errors.did_you_mean(name, flags):
+            near = f"; if it is data of a model, give model_kwargs={{'{name}': ...}}"
+        if near:
             raise errors.UsageError(f"no option {name}{near}")
 
 

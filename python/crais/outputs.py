@@ -269,9 +269,12 @@ def described(output: Any) -> str:
 
 
 def plain(distribution: D.Distribution) -> D.Distribution:
-    """Without `Independent` around it."""
+    """Without `Independent` around it. Raises UsageError where its parameters have no numbers."""
     while isinstance(distribution, D.Independent):
         distribution = distribution.base_dist
+    if any(isinstance(one, Tensor) and one.is_meta for one in vars(distribution).values()):
+        kind = type(distribution).__name__
+        raise UsageError(f"{kind} has parameters on the device meta, which has no numbers")
     return distribution
 
 

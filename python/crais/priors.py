@@ -308,8 +308,7 @@ def adapted(prior: Any) -> Prior:
         return Drawn(prior, made.event_shape)
     raise UsageError(
         "prior must be one of crais's, as crais.GaussianPrior(...), a distribution, a flow, or a "
-        f"module with log_prob and sample, not {type(prior).__name__}; a function is "
-        "log_prior=..."
+        f"module with log_prob and sample, not {type(prior).__name__}; a function is log_prior=..."
     )
 
 

@@ -6,10 +6,16 @@ import importlib
 import importlib.util
 import os
 import re
+import signal
 import sys
 from pathlib import Path
 
 FUNCTION = re.compile(r"(?P<file>.+\.py):(?P<name>[A-Za-z_]\w*)")
+
+
+def _leave(*_: object) -> None:
+    os.write(2, b"estimate-logz: interrupted; nothing is done yet\n")
+    os._exit(os.EX_TEMPFAIL)
 
 
 def run() -> None:
@@ -19,6 +25,9 @@ def run() -> None:
     name = Path(sys.argv[0]).name
     explains = {"--help", "--version"} & {*sys.argv[1:]}
     if name == "estimate-logz" and not explains and any(map(FUNCTION.fullmatch, sys.argv[1:])):
+        for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1):
+            if signal.getsignal(number) != signal.SIG_IGN:  # until torch is here, and the library
+                signal.signal(number, _leave)
         importlib.import_module("crais.function_command").run(sys.argv[1:])
         return
     package = Path(__file__).absolute().parent

@@ -7,12 +7,7 @@ from collections.abc import Mapping
 
 import torch
 
-_NAMES = {
-    torch.float32: "F32",
-    torch.float64: "F64",
-    torch.int64: "I64",
-    torch.uint8: "U8",
-}
+_NAMES = {torch.float32: "F32", torch.float64: "F64", torch.int64: "I64", torch.uint8: "U8"}
 
 
 def dumps(tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, str]) -> bytes:

@@ -83,25 +83,29 @@ def pymc():
         yield pymc
 
 
-def of_numpyro(y, heads, count):
-    import numpyro
-    import numpyro.distributions as dist
+def three_in_one(package):
+    """A model of NumPyro or Pyro."""
+    dist = package.distributions
 
-    mu = numpyro.sample("mu", dist.Normal(0, 2))
-    with numpyro.plate("data", 3):
-        numpyro.sample("y", dist.Normal(mu, 1), obs=y)
-    p = numpyro.sample("p", dist.Beta(2, 5))
-    numpyro.sample("heads", dist.Binomial(TRIALS, p), obs=heads)
-    numpyro.sample("count", dist.Poisson(numpyro.sample("rate", dist.Gamma(2, 0.5))), obs=count)
+    def model(y, heads, count):
+        mu = package.sample("mu", dist.Normal(0.0, 2.0))
+        with package.plate("data", 3):
+            package.sample("y", dist.Normal(mu, 1.0), obs=y)
+        p = package.sample("p", dist.Beta(2.0, 5.0))
+        package.sample("heads", dist.Binomial(TRIALS, p), obs=heads)
+        rate = package.sample("rate", dist.Gamma(2.0, 0.5))
+        package.sample("count", dist.Poisson(rate), obs=count)
+
+    return model
 
 
 def test_numpyro(numpyro):
-    model = functools.partial(of_numpyro, Y, HEADS, 4)
+    model = functools.partial(three_in_one(numpyro), Y, HEADS, 4)
     found = crais.log_normalizer(model, **OPTIONS)
     close(found)
     check_posterior(found)
     data = {"y": Y, "heads": HEADS, "count": 4}
-    given = numpyro.handlers.condition(functools.partial(of_numpyro, None, None, None), data)
+    given = numpyro.handlers.condition(functools.partial(three_in_one(numpyro), None, None, None), data)
     z = torch.tensor([[0.5, -1.0, 0.3]], dtype=torch.float64)
     one, other = (density_of(each, dim=None).log_density(z) for each in (model, given))
     assert torch.equal(one, other)
@@ -109,7 +113,7 @@ def test_numpyro(numpyro):
 
 def test_threads_do_not_disturb_a_model_of_numpyro(numpyro):
     z = torch.linspace(-1, 1, 300, dtype=torch.float64).reshape(100, 3)
-    model = functools.partial(of_numpyro, Y, HEADS, 4)
+    model = functools.partial(three_in_one(numpyro), Y, HEADS, 4)
     wanted = density_of(model, dim=None).log_density(z)
     density = density_of(model, dim=None).log_density
     with ThreadPoolExecutor(4) as pool:  # each number of rows is traced anew
@@ -130,7 +134,7 @@ def test_numpyro_models_that_are_refused(numpyro):
         return model
 
     normal = of_site(dist.Normal(0, 1))
-    refused(of_numpyro, r"give dim=D.* of a model, its data: model_kwargs={'y': ...}")
+    refused(three_in_one(numpyro), r"give dim=D.* of a model, its data: model_kwargs={'y': ...}")
     refused(of_site(dist.Normal(0, 1), y=None), "no site of the model is observed, so log Z is 0")
     refused(of_site(dist.Normal(0, 1), obs=1.0), "the model has no latent sites")
     refused(of_site(dist.Poisson(3)), "the site a is discrete: sum it out")
@@ -143,21 +147,9 @@ def test_numpyro_models_that_are_refused(numpyro):
     refused(normal, "prior: the model says itself where z lies", prior=unit)
 
 
-def of_pyro(y, heads, count):
-    import pyro
-    import pyro.distributions as dist
-
-    mu = pyro.sample("mu", dist.Normal(0.0, 2.0))
-    with pyro.plate("data", 3):
-        pyro.sample("y", dist.Normal(mu, 1.0), obs=y)
-    p = pyro.sample("p", dist.Beta(2.0, 5.0))
-    pyro.sample("heads", dist.Binomial(TRIALS, p), obs=heads)
-    pyro.sample("count", dist.Poisson(pyro.sample("rate", dist.Gamma(2.0, 0.5))), obs=count)
-
-
 def test_pyro(pyro):
     data = [torch.as_tensor(value) for value in (Y, float(HEADS), 4.0)]
-    found = crais.log_normalizer(functools.partial(of_pyro, *data), **OPTIONS)
+    found = crais.log_normalizer(functools.partial(three_in_one(pyro), *data), **OPTIONS)
     close(found)
     check_posterior(found)
     assert "torch.vmap" in found.notes[0]
@@ -187,7 +179,7 @@ def test_pyro_models_that_are_refused(pyro):
 
     refused(functools.partial(computed, None), "no site of the model is observed")
     refused(functools.partial(computed, torch.tensor(1.0)), "the model has no latent sites")
-    refused(of_pyro, "of a model, its data")
+    refused(three_in_one(pyro), "of a model, its data")
     refused(unobserved, "no site of the model is observed")
     refused(of_site(lambda: dist.Poisson(3.0)), "the site a is discrete")
     refused(of_site(dynamic), "the support of the site a depends on other sites")

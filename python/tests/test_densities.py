@@ -321,7 +321,7 @@ class Nowhere(D.Distribution):
         return torch.zeros_like(value)
 
 
-UNIT = D.Normal(0.0, 1.0)
+UNIT, META = D.Normal(0.0, 1.0), torch.ones(2, device="meta")
 COVARIANCE = r"base: give a mean \[2\] and a positive definite covariance \[2, 2\], of finite"
 
 
@@ -337,6 +337,8 @@ COVARIANCE = r"base: give a mean \[2\] and a positive definite covariance \[2, 2
         ({"prior": D.Gamma(0.001, 0.001)}, "Gamma has draws nearer to the end of its support"),
         ({"prior": D.Beta(2.0, 0.1)}, "Beta has draws nearer to the end of its support"),
         ({"prior": Nowhere()}, "Nowhere does not say its support"),
+        ({"prior": D.Normal(META, META, validate_args=False)}, "Normal has parameters on the device meta"),
+        ({"prior": crais.GaussianPrior(META, sd=META)}, "its prior, is on the device meta"),
         ({"prior": lambda theta: 0}, "is a function: give a torch.distributions object, or"),
         ({"prior": UNIT, "support": (0, 1)}, "give prior or support, not both"),
         ({"prior": {}}, "a dict without names"),
@@ -381,8 +383,13 @@ COVARIANCE = r"base: give a mean \[2\] and a positive definite covariance \[2, 2
         ({"target": lambda z: -0.5 * np.sum(z.detach().numpy() ** 2, 1), "dim": 2}, "is of NumPy"),
         ({"target": lambda z: -np.exp(z).sum(1), "dim": 2}, "value_and_grad=f"),
         ({"target": "u1", "prior": UNIT}, "prior is for a function; u1 has its own"),
+        ({"target": "u1", "dim": 2}, "dim is for a function; u1 has its own"),
+        ({"target": "u1", "chains": 0}, "^chains: must be at least 1"),
+        ({"target": "u99"}, "unknown target"),
+        ({}, "give dim=D"),
         ({"dim": 1, "bounds": [(0, 1)]}, r"bounds: say support=\[\(low, high\)"),
         ({"dim": 1, "init": [0]}, "say starts="),
+        ({"dim": 1, "X": [0]}, "no option X; if it is data of a model, give model_kwargs={'X': ...}"),
     ],
 )
 def test_what_is_refused(arguments, words):

@@ -146,16 +146,9 @@ def test_images_of_every_kind(curved, images):
         (DataLoader(Stream(images), batch_size=7), {}),
         (grey, {"scale": 255}),
         (grey, {"binarisation": "threshold:128"}),
+        (grey, {"binarization": "threshold:128"}),
     ):
         assert np.array_equal(evaluate(curved, same, **options).log_likelihood, wanted)
-
-
-def test_a_sigmoid_at_the_end_is_fused(mlp, images):
-    wanted = evaluate(mlp, images)
-    mlp.decoder.append(torch.nn.Sigmoid())
-    found = evaluate(mlp, images, likelihood=crais.Bernoulli(probs=True))
-    assert found.summary["evaluator"].startswith("fused")
-    assert np.array_equal(found.log_likelihood, wanted.log_likelihood)
 
 
 @pytest.mark.parametrize("kind", ["mlp", "curved"])

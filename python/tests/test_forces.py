@@ -20,18 +20,10 @@ class Decoder(nn.Module):
         super().__init__()
         torch.manual_seed(3)
         self.layers = nn.Sequential(
-            nn.Linear(6, 512),
-            nn.ReLU(),
-            nn.Linear(512, 512),
-            nn.Unflatten(1, (32, 4, 4)),
-            nn.ReLU(),
-            nn.ConvTranspose2d(32, 16, 4, 2, 1),
-            nn.BatchNorm2d(16),
-            nn.ReLU(),
-            nn.Conv2d(16, 16, 3, padding=1),
-            nn.ReLU(),
-            nn.ConvTranspose2d(16, 1, 4, 2, 1),
-        )
+            nn.Linear(6, 512), nn.ReLU(), nn.Linear(512, 512), nn.Unflatten(1, (32, 4, 4)),
+            nn.ReLU(), nn.ConvTranspose2d(32, 16, 4, 2, 1), nn.BatchNorm2d(16), nn.ReLU(),
+            nn.Conv2d(16, 16, 3, padding=1), nn.ReLU(), nn.ConvTranspose2d(16, 1, 4, 2, 1),
+        )  # fmt: skip
 
     def forward(self, z: Tensor) -> Tensor:
         return self.layers(z)

@@ -25,14 +25,14 @@ print(str(r).rpartition("Files")[0], z, r.mean, z.log_z, repr(r.summary["results
 """
 
 
-@pytest.fixture(scope="module")
-def comma(tmp_path_factory):
+@pytest.fixture
+def comma(tmp_path):
     """The environment of a German user; the locale is made here where there is none."""
     german = {**os.environ, "LC_ALL": COMMA}
     asks = "import locale; locale.setlocale(locale.LC_ALL, '')"
     is_there = lambda: subprocess.run([sys.executable, "-c", asks], env=german, capture_output=True)
     if is_there().returncode and shutil.which("localedef"):
-        german["LOCPATH"] = str(tmp_path_factory.mktemp("locales"))
+        german["LOCPATH"] = str(tmp_path)
         folder = os.path.join(german["LOCPATH"], COMMA)
         made = ["localedef", "-i", "de_DE", "-f", "UTF-8", "--no-archive", folder]
         subprocess.run(made, capture_output=True)
@@ -41,27 +41,16 @@ def comma(tmp_path_factory):
     return german
 
 
-@pytest.fixture(scope="module")
-def runs(comma, tmp_path_factory):
-    """A folder of two runs, plain and comma, and what each said."""
+def test_words_and_files_are_the_same(comma, tmp_path):
     pytest.importorskip("crais._built")
-    folder, said = tmp_path_factory.mktemp("runs"), {}
+    said = {}
     for name, env in {"plain": {**os.environ, "LC_ALL": "C.UTF-8"}, "comma": comma}.items():
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", SCRIPT, name, name],
-            capture_output=True, text=True, cwd=folder, env=env,
+            capture_output=True, text=True, cwd=tmp_path, env=env,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         said[name] = done.stdout
-    return folder, said
-
-
-@pytest.mark.parametrize("file", ["per_image.csv", "schedule.csv", "run.json", "plan.json"])
-def test_files_are_the_same(runs, file):
-    folder, _ = runs
-    assert (folder / "comma" / file).read_bytes() == (folder / "plain" / file).read_bytes()
-
-
-def test_words_are_the_same(runs):
-    _, said = runs
     assert said["comma"] == said["plain"]
+    for file in ("per_image.csv", "schedule.csv", "run.json", "plan.json"):
+        assert (tmp_path / "comma" / file).read_bytes() == (tmp_path / "plain" / file).read_bytes()

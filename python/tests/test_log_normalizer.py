@@ -124,20 +124,6 @@ def test_a_density_that_is_nowhere_at_the_checks_is_the_run_s_to_judge():
         normalizer(lambda z: torch.where(z[:, 0] > 50, skewed(z), -math.inf), 2, **ALONE)
 
 
-@pytest.mark.parametrize(
-    ("density", "options", "words"),
-    [
-        ("u99", {}, "unknown target"),
-        (skewed, {}, "give dim=D"),
-        ("u1", {"dim": 2}, "its own"),
-        ("u1", {"chains": 0}, "^chains: must be at least 1"),
-    ],
-)
-def test_nonsense(density, options, words):
-    with pytest.raises(crais.UsageError, match=words):
-        normalizer(density, **options)
-
-
 def funnel(z):
     """v ~ N(0, 9) and nine others of variance exp(v): log Z = 0."""
     v, x = z[:, :1], z[:, 1:]

@@ -303,14 +303,8 @@ def test_a_distribution_becomes_a_prior(name: str) -> None:
     torch.testing.assert_close(drawn.std(0), draws.std(0), rtol=0.1, atol=0)
 
 
-def test_a_distribution_of_another_shape_is_refused() -> None:
-    prior = P.of_distribution(D.Laplace(torch.zeros(3, 4), 1.0))
-    with pytest.raises(ValueError, match=r"of z \[3, 4\], and z has 4 numbers"):
-        prior.log_prob(torch.zeros(3, 4))
-
-
 @pytest.mark.parametrize("prior", [D.Uniform(-1.0, 1.0), D.Beta(2.0, 1.5)])
-def test_a_prior_with_an_end(compiled: Path, prior: D.Distribution) -> None:
+def test_a_prior_with_an_end(compiled: Path, tmp_path: Path, prior: D.Distribution) -> None:
     """Each latent makes one pixel, so that log p(x) is a sum of integrals over [low, 1]."""
     torch.manual_seed(1)
     bent = lambda z: torch.tanh(2 * z)
@@ -324,6 +318,10 @@ def test_a_prior_with_an_end(compiled: Path, prior: D.Distribution) -> None:
     assert r.summary["model"]["prior"] == type(prior).__name__ and not r.flagged
     assert (abs(r.log_likelihood - truth) < 5 * r.std_error + 0.005).all()
     assert low == 0 or abs(r.control.gap) < 5 * r.control.se
+    options = {"prior": prior, "likelihood": crais.Gaussian(0.2), "latent": 2, "image_shape": (2,)}
+    crais.export(tmp_path / "m.pt", decoder=bent, quiet=True, **options)
+    exported = crais.evaluate(tmp_path / "m.pt", x, progress=False)
+    assert (abs(exported.log_likelihood - truth) < 5 * exported.std_error + 0.005).all()
 
 
 # What other packages have.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/rng.h"
+#include "util/memory.h"
 
 namespace crais {
 
@@ -42,6 +43,8 @@ at::Tensor most_probable_draw(const Target& target, int64_t draws, at::Generator
 Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double until,
            Cost& cost) {
   const int64_t problems = start.size(0);
+  require_memory(5 * 8.0 * static_cast<double>(start.numel() * start.size(1)),  // roots, a factor
+                 c10::str("a `base` (not prior) or `witness` in ", start.size(1), " dimensions"));
   Climb climber(target, start);
   cost += Cost::with_gradient(problems);
   Mode mode{at::empty_like(start),

@@ -43,9 +43,8 @@ class Pilot : public BaseRule {
     const c10::NoGradGuard no_grad;
     const auto path = PathRegistry::instance().make("path", "geometric");
     const auto transition = TransitionRegistry::instance().make("kernel", "ghmc:0.8", {});
-    ScheduleOptions schedule_options;
-    schedule_options.steps = steps_;
-    const auto rule = ScheduleRegistry::instance().make("schedule", "linear", schedule_options);
+    const auto rule =
+        ScheduleRegistry::instance().make("schedule", "linear", ScheduleOptions{steps_});
     PilotOptions options;
     options.num_particles = num_particles_;
 

@@ -41,9 +41,8 @@ class Variational : public BaseRule {
       const AffineMap next = nearer(*rows, base.map, 1 + round * curvatures_, rng);
       base.map =
           base.tails.defined() ? chosen(~base.tails, next.loc(), next.matrix(), base.map) : next;
-      const int64_t count = base.map.num_problems() * cost_of_round(*rows);
-      const int64_t without_gradient = base.map.num_problems() * 2 * options_.pairs;
-      base.cost += Cost{count, count - without_gradient};
+      const int64_t count = cost_of_round(*rows);
+      base.cost += base.map.num_problems() * Cost{count, count - 2 * options_.pairs};
     }
     base.map = base.map.widened(options_.widening);
     return base;
@@ -52,8 +51,8 @@ class Variational : public BaseRule {
   /// Cost if the fit has one part.
   std::optional<double> expected_cost(const Target& target) const override {
     const std::optional<double> fit = from_->expected_cost(target);
-    if (!fit) return {};
-    return *fit + static_cast<double>(options_.rounds * cost_of_round(target));
+    return fit ? std::optional(*fit + static_cast<double>(options_.rounds * cost_of_round(target)))
+               : fit;
   }
 
  private:

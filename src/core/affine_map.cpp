@@ -65,9 +65,8 @@ at::Tensor times(const at::Tensor& x, const at::Tensor& lower) {
 AffineMap::AffineMap(at::Tensor loc, at::Tensor scale)
     : loc_(std::move(loc)), scale_(std::move(scale)) {
   TORCH_CHECK(loc_.dim() == 2, "affine map: loc must be [problems, dim], got ", loc_.sizes());
-  TORCH_CHECK((scale_.dim() == 2 && scale_.sizes() == loc_.sizes()) ||
-                  (scale_.dim() == 3 && scale_.size(0) == loc_.size(0) &&
-                   scale_.size(1) == loc_.size(1) && scale_.size(2) == loc_.size(1)),
+  TORCH_CHECK(scale_.sizes() == loc_.sizes() ||
+                  scale_.sizes() == at::IntArrayRef({loc_.size(0), loc_.size(1), loc_.size(1)}),
               "affine map: scale ", scale_.sizes(), " does not fit loc ", loc_.sizes());
   const at::Tensor diagonal = is_triangular() ? scale_.diagonal(0, -2, -1) : scale_;
   const at::Tensor matrix = is_shared() ? scale_[0] : scale_;
@@ -137,8 +136,7 @@ at::Tensor AffineMap::to_e(const at::Tensor& z) const {
 
 at::Tensor AffineMap::pull_back(const at::Tensor& grad_z) const {
   if (is_identity_) return grad_z;
-  if (at::Tensor product = multiplied(grad_z, packed_, /*transposed=*/false); product.defined())
-    return product;
+  if (at::Tensor g = multiplied(grad_z, packed_, /*transposed=*/false); g.defined()) return g;
   if (is_shared()) return times(grad_z, scale_[0]);
   if (is_triangular()) return at::bmm(grad_z, scale_);
   return grad_z * scale_.unsqueeze(1);

@@ -53,10 +53,9 @@ at::Tensor Coupling::step(const at::Tensor& x) { return at::sigmoid(2 * x); }
 at::Tensor Coupling::drives() const {
   const int64_t num = others_.size(0);
   const at::Tensor moves = (log_scale_ != 0).any(0);
-  return at::zeros({dim()}, moves.options())
-      .index_copy(
-          0, others_,
-          moves.slice(0, 1, 1 + num) | moves.slice(0, 1 + num) | (knees_.slice(1, 1) != 0).any(0));
+  const at::Tensor drives =
+      moves.slice(0, 1, 1 + num) | moves.slice(0, 1 + num) | (knees_.slice(1, 1) != 0).any(0);
+  return at::zeros({dim()}, moves.options()).index_copy(0, others_, drives);
 }
 
 Coupling::Conditional Coupling::given(const at::Tensor& a) const {

@@ -7,11 +7,11 @@
 namespace crais {
 namespace {
 
-/// `problem` [Q] expanded to the shape of `values` [Q,...].
-at::Tensor index_like(const at::Tensor& problem, const at::Tensor& values) {
+/// `x` [Q] expanded to the shape of `values` [Q,...].
+at::Tensor expanded(const at::Tensor& x, const at::Tensor& values) {
   std::vector<int64_t> shape(static_cast<size_t>(values.dim()), 1);
-  shape[0] = problem.size(0);
-  return problem.to(values.device()).view(shape).expand_as(values);
+  shape[0] = x.size(0);
+  return x.to(values.device()).view(shape).expand_as(values);
 }
 
 at::Tensor made(const at::Tensor& values, int64_t num_problems, double start) {
@@ -46,7 +46,7 @@ Partition Partition::select(const at::Tensor& index) const {
 }
 
 at::Tensor Partition::log_sum_exp(const at::Tensor& values) const {
-  const at::Tensor index = index_like(problem, values);
+  const at::Tensor index = expanded(problem, values);
   const at::Tensor highest = made(values, num_problems, -std::numeric_limits<double>::infinity())
                                  .scatter_reduce(0, index, values, "amax");
   const at::Tensor shift = at::where(highest.isfinite(), highest, at::zeros_like(highest));
@@ -54,14 +54,12 @@ at::Tensor Partition::log_sum_exp(const at::Tensor& values) const {
 }
 
 at::Tensor Partition::sum(const at::Tensor& values) const {
-  return made(values, num_problems, 0).scatter_add(0, index_like(problem, values), values);
+  return made(values, num_problems, 0).scatter_add(0, expanded(problem, values), values);
 }
 
 at::Tensor Partition::mean(const at::Tensor& values) const {
   const at::Tensor total = sum(values);
-  std::vector<int64_t> shape(static_cast<size_t>(values.dim()), 1);
-  shape[0] = num_problems;
-  return total / counts().to(total.options()).view(shape);
+  return total / expanded(counts(), total).to(total.options());
 }
 
 }  // namespace crais

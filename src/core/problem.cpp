@@ -1,9 +1,11 @@
 #include "core/problem.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/plain.h"
 #include "core/rng.h"
@@ -28,16 +30,18 @@ at::Tensor standard_normal_log_density(const at::Tensor& e) {
                    bad.sum().item<int64_t>(), " of ", bad.numel(), " particles start so");
 }
 
+at::Tensor joined(const std::vector<at::Tensor>& blocks) {
+  return blocks.size() == 1 ? blocks.front() : at::cat(blocks, 1);
+}
+
 /// Keeps starts of zero density, and gives them no weight.
 Particles with_weights(Particles particles, const Target& target) {
-  const at::Tensor finite = particles.log_gamma.isfinite();
-  const at::Tensor bad_grad = finite & ~particles.grad_log_gamma.isfinite().all(-1);
-  const at::Tensor fine = finite & ~bad_grad;
-  if (fine.all().item<bool>()) return particles;
+  const at::Tensor nothing = ~particles.log_gamma.isfinite();
+  const at::Tensor bad_grad = ~(nothing | particles.grad_log_gamma.isfinite().all(-1));
+  if (!(nothing | bad_grad).any().item<bool>()) return particles;
   checked_starts(particles.log_gamma, target);
   if (bad_grad.any().item<bool>())
     throw_at(particles.log_gamma, bad_grad, ", and its gradient is not finite");
-  const at::Tensor nothing = ~finite;
   particles.log_gamma = particles.log_gamma.masked_fill(nothing, Problem::kNothing);
   particles.grad_log_gamma = particles.grad_log_gamma.masked_fill(nothing.unsqueeze(-1), 0);
   return particles;
@@ -82,10 +86,15 @@ Particles Problem::start(int64_t num_particles, at::Generator& rng) const {
 }
 
 Particles Problem::evaluate(const at::Tensor& e) const {
-  stop_if_interrupted();
-  const Evaluation evaluation = target_->evaluate(base_.to_z(e));
-  return {e, standard_normal_log_density(e), evaluation.log_density.to(at::kDouble) + log_scale_,
-          base_.pull_back(evaluation.grad), at::Tensor()};
+  constexpr int64_t kBlock = int64_t{1} << 21;  // numbers: a signal waits for one block
+  std::vector<at::Tensor> densities, grads;
+  for (const at::Tensor& part : e.split(std::max<int64_t>(1, kBlock / (e.size(0) * dim())), 1)) {
+    stop_if_interrupted();
+    const Evaluation evaluation = target_->evaluate(base_.to_z(part.contiguous()));
+    densities.push_back(evaluation.log_density.to(at::kDouble) + log_scale_);
+    grads.push_back(base_.pull_back(evaluation.grad));
+  }
+  return {e, standard_normal_log_density(e), joined(densities), joined(grads), at::Tensor()};
 }
 
 at::Tensor Problem::log_weight(const at::Tensor& e) const {

@@ -67,28 +67,22 @@ at::Generator make_counting_generator(uint64_t seed, at::Device device) {
 }
 
 at::Tensor fill_normal(at::Tensor x, at::Generator& rng) {
-  if (x.scalar_type() == at::kFloat) {
-    if (const auto key = next_key(x, rng)) {
-      simd_kernel().normals(*key, x.data_ptr<float>(), x.numel());
-      return x;
-    }
-  }
-  return x.normal_(0, 1, rng);
+  const auto key = x.scalar_type() == at::kFloat ? next_key(x, rng) : std::nullopt;
+  if (!key) return x.normal_(0, 1, rng);
+  simd_kernel().normals(*key, x.data_ptr<float>(), x.numel());
+  return x;
 }
 
 at::Tensor fill_uniform(at::Tensor x, at::Generator& rng, double low, double high) {
-  if (x.scalar_type() == at::kFloat || x.scalar_type() == at::kDouble) {
-    if (const auto key = next_key(x, rng)) {
-      if (x.scalar_type() == at::kFloat) {
-        simd_kernel().uniforms(*key, x.data_ptr<float>(), x.numel());
-      } else {
-        simd_kernel().wide_uniforms(*key, x.data_ptr<double>(), x.numel());
-      }
-      if (low != 0 || high != 1) x.mul_(high - low).add_(low);
-      return x;
-    }
-  }
-  return x.uniform_(low, high, rng);
+  const bool is_float = x.scalar_type() == at::kFloat;
+  const auto key = is_float || x.scalar_type() == at::kDouble ? next_key(x, rng) : std::nullopt;
+  if (!key) return x.uniform_(low, high, rng);
+  if (is_float)
+    simd_kernel().uniforms(*key, x.data_ptr<float>(), x.numel());
+  else
+    simd_kernel().wide_uniforms(*key, x.data_ptr<double>(), x.numel());
+  if (low != 0 || high != 1) x.mul_(high - low).add_(low);
+  return x;
 }
 
 }  // namespace crais

@@ -3,6 +3,7 @@
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <cmath>
 #include <stdexcept>
 #include <vector>
 
@@ -49,8 +50,7 @@ double probe(const Target& target) {
   if (const auto& starts = target.traits().starts)
     points = at::cat({points, starts->to(points.options())});
   return target.log_density(points.expand({target.num_problems(), points.size(0), target.dim()}))
-      .to(at::kDouble)
-      .sum()
+      .sum(at::kDouble)
       .item<double>();
 }
 
@@ -58,8 +58,7 @@ namespace {
 
 at::Tensor symmetric(const at::Tensor& x) { return 0.5 * (x + x.transpose(1, 2)); }
 
-/// The Hessian [P,D,D] by autograd applied twice; undefined if an operation has no second
-/// derivative.
+/// The Hessian [P,D,D] by autograd applied twice; NaN if an operation has no second derivative.
 at::Tensor hessian_of(const Target& target, const at::Tensor& z) {
   c10::AutoGradMode with_grad(true);
   const at::Tensor leaf = z.detach().requires_grad_(true);
@@ -74,7 +73,7 @@ at::Tensor hessian_of(const Target& target, const at::Tensor& z) {
       rows.push_back(torch::autograd::grad({grad.select(1, d).sum()}, {leaf}, {},
                                            /*retain_graph=*/true)[0]);
   } catch (const std::runtime_error&) {
-    return {};
+    return at::full({z.size(0), z.size(1), z.size(1)}, NAN, z.options());
   }
   return at::stack(rows, 1);
 }
@@ -94,7 +93,6 @@ at::Tensor hessian_by_differences(const Target& target, const at::Tensor& z) {
 at::Tensor Target::curvature(const at::Tensor& z) const {
   at::Tensor hessian = hessian_of(*this, z);
   // Some functions have NaN second derivatives far from their mode, though finite gradients.
-  if (!hessian.defined()) return symmetric(-hessian_by_differences(*this, z));
   const at::Tensor is_sound = hessian.isfinite().flatten(1).all(1);
   if (!is_sound.all().item<bool>())
     hessian = at::where(is_sound.view({-1, 1, 1}), hessian, hessian_by_differences(*this, z));

@@ -72,11 +72,9 @@ std::string duration(double seconds) {
 
 std::string with_commas(int64_t number) {
   std::string text = std::to_string(number);
-  const size_t first = number < 0 ? 1 : 0;
-  for (size_t place = text.size(); place > first + 3;) {
-    place -= 3;
-    text.insert(place, 1, ',');
-  }
+  const int64_t first = number < 0 ? 1 : 0;
+  for (int64_t place = static_cast<int64_t>(text.size()) - 3; place > first; place -= 3)
+    text.insert(static_cast<size_t>(place), 1, ',');
   return text;
 }
 

@@ -33,7 +33,8 @@ int64_t physical_memory() {
   if (::getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur < static_cast<rlim_t>(bytes))
     bytes = static_cast<int64_t>(space.rlim_cur);
   int64_t of_group = 0;
-  if (std::ifstream("/sys/fs/cgroup/memory.max") >> of_group) bytes = std::min(bytes, of_group);
+  for (const std::string limit : {"memory.max", "memory/memory.limit_in_bytes"})  // cgroups 2, 1
+    if (std::ifstream("/sys/fs/cgroup/" + limit) >> of_group) bytes = std::min(bytes, of_group);
   return bytes;
 }
 

@@ -199,8 +199,11 @@ TEST(Pilot, ShrinksWhatFewChainsCannotTell) {
   EXPECT_LT(off.square().mean().sqrt().item<double>(), 0.2);  // 0.31 without shrinking
 }
 
-TEST(Encoder, NeedsOne) {
+TEST(Bases, SayWhatTheyNeed) {
   const LogGamma target(1, {2.0});
+  const FunctionTarget wide({1, 4'000'000}, [](const at::Tensor& z) { return z.sum(-1); });
+  expect_error(ErrorKind::kArgument, {"`base`", "in 4000000 dimensions take 582.1 TiB"},
+               [&] { build("laplace", wide); });
   expect_error(ErrorKind::kArgument, {"no encoder", "laplace"}, [&] { build("encoder", target); });
 }
 
@@ -227,7 +230,7 @@ at::Tensor banded(int64_t problems, int64_t dim) {
   return h.repeat({problems, 1, 1});
 }
 
-TEST(FactorPrecision, OfManyDimensionsIsTheSame) {  // it is made in pieces
+TEST(FactorPrecision, OfManyDimensionsIsMadeInPiecesThatHeedSignals) {
   at::Tensor h = banded(2, 1100);
   h[1][0][0] = NAN;
   const Factored found = factor_precision(h);
@@ -236,9 +239,6 @@ TEST(FactorPrecision, OfManyDimensionsIsTheSame) {  // it is made in pieces
   EXPECT_TRUE(at::equal(root, root.tril()));
   EXPECT_LT(max_abs_diff(at::matmul(h[0], at::matmul(root, root.t())), at::eye(1100, at::kDouble)),
             1e-12);
-}
-
-TEST(FactorPrecision, OfManyDimensionsHeedsASignal) {
   set_interrupted(true);
   for (const int64_t problems : {1, 2})
     expect_error(ErrorKind::kInterrupted, {"interrupted"},

@@ -1,6 +1,7 @@
 """Densities for `estimate-logz FILE.py:NAME`."""
 
 import time
+from pathlib import Path
 
 
 def normal(z):
@@ -8,9 +9,11 @@ def normal(z):
 
 
 def slow(z):
+    Path("begun").touch()
     time.sleep(0.01)
     return normal(z)
 
 
 def hanging(z):
+    Path("begun").touch()
     time.sleep(1000)

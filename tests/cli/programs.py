@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -134,6 +134,9 @@ class Program:
         for word in words:
             assert word in done.stderr, f"{_said(args)}: no '{word}' in: {done.stderr}"
 
+    def refuse(self, case: Case, *args: Argument) -> None:
+        self.expect(case.code, *case.words, args=[*args, *case.args])
+
     def start(self, *args: Argument, env: dict[str, str] | None = None) -> Job:
         """Runs it beside the test; `stop` ends what the test leaves."""
         changes = {**self.env, **(env or {})}
@@ -160,12 +163,18 @@ def small_vae(folder: Path, *args: str) -> Path:
     return folder / "vae.safetensors"
 
 
+class Case(NamedTuple):
+    """Arguments that a program refuses: by what exit code, and with what words."""
+
+    code: int
+    args: list[str]
+    words: list[str]
+
+
 def refusals(*rows: tuple[Any, ...]) -> pytest.MarkDecorator:
     """Cases of a test: rows of an exit code, arguments in one string, and words of the message."""
-    return pytest.mark.parametrize(
-        ("code", "args", "words"),
-        [pytest.param(code, args.split(), words, id=args) for code, args, *words in rows],
-    )
+    cases = [Case(code, args.split(), words) for code, args, *words in rows]
+    return pytest.mark.parametrize("case", cases, ids=[args for _, args, *_ in rows])
 
 
 def same(one: Path | str, other: Path | str) -> None:
@@ -174,24 +183,6 @@ def same(one: Path | str, other: Path | str) -> None:
 
 def differ(one: Path | str, other: Path | str) -> None:
     assert not filecmp.cmp(one, other, shallow=False), f"{one} and {other} are the same"
-
-
-def _content(folder: Path | str, ignore: str) -> dict[str, bytes | None]:
-    """What a folder holds, by name; folders within have no bytes."""
-    found = {path.relative_to(folder): path for path in Path(folder).rglob("*")}
-    return {
-        str(name): path.read_bytes() if path.is_file() else None
-        for name, path in found.items()
-        if ignore not in name.parts
-    }
-
-
-def same_files(one: Path | str, other: Path | str, ignore: str = "") -> None:
-    """Two folders hold the same; what is named `ignore` is left out."""
-    ours, theirs = _content(one, ignore), _content(other, ignore)
-    assert ours.keys() == theirs.keys(), f"{one} and {other}: {ours.keys() ^ theirs.keys()}"
-    changed = [name for name in ours if ours[name] != theirs[name]]
-    assert not changed, f"{one} and {other} differ in {changed}"
 
 
 def edit(file: Path | str, pattern: str, text: str) -> None:

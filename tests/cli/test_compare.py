@@ -11,15 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from .programs import (
-    Program,
-    beside,
-    copy,
-    edit,
-    lines,
-    refusals,
-    small_vae,
-)
+from .programs import Case, Program, beside, copy, edit, lines, refusals, small_vae
 
 SETTINGS = "--steps 8 --chunk 16 --quiet".split()
 STATIC = ["--binarisation", "static:0"]
@@ -138,29 +130,18 @@ def test_refuses_runs_of_other_things(
     eval_loglik.expect(code, *words, args=["compare", "a", "other"])
 
 
-@pytest.mark.parametrize(
-    ("code", "words", "args"),
-    [
-        (64, ["2 to 26"], ["a"]),
-        (64, ["--steps", "only reads results"], ["a", "b", "--steps", "4"]),
-        (64, ["--out", "only reads results"], ["a", "b", "--out", "c"]),
-        (66, ["nowhere"], ["a", "nowhere"]),
-        (66, ["run.json"], ["a", "empty"]),
-    ],
-)
-def test_refuses(eval_loglik: Program, code: int, words: list[str], args: list[str]) -> None:
-    os.mkdir("empty")
-    eval_loglik.expect(code, *words, args=["compare", *args])
-
-
 @refusals(
+    (64, "compare a", "2 to 26"),
+    (64, "compare a b --steps 4", "--steps", "compare only reads results"),
+    (64, "compare a b --out c", "--out", "compare only reads results"),
+    (66, "compare a nowhere", "nowhere"),
+    (66, "compare a empty", "run.json"),
     (64, "merge a b --out m --steps 4", "--steps", "merge only reads results"),
     (64, "diagnose a --out m", "--out", "diagnose only reads results"),
 )
-def test_refuses_flags_of_evaluations(
-    eval_loglik: Program, code: int, args: list[str], words: list[str]
-) -> None:
-    eval_loglik.expect(code, *words, args=args)
+def test_refuses(eval_loglik: Program, case: Case) -> None:
+    os.mkdir("empty")
+    eval_loglik.refuse(case)
 
 
 @pytest.mark.parametrize(

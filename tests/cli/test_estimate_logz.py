@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from .programs import (
+    Case,
     Done,
     Program,
     beside,
@@ -393,8 +394,8 @@ def test_refuses_bad_tables(estimate_logz: Program, table: str, words: list[str]
      "--max-steps"),
     (69, "u1 --device cuda:63", "CUDA"),
 )  # fmt: skip
-def test_refuses(estimate_logz: Program, code: int, args: list[str], words: list[str]) -> None:
-    estimate_logz.expect(code, *words, args=args)
+def test_refuses(estimate_logz: Program, case: Case) -> None:
+    estimate_logz.refuse(case)
 
 
 def test_without_a_target_it_fails(estimate_logz: Program) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from .programs import (
+    Case,
     Done,
     Program,
     beside,
@@ -162,18 +163,11 @@ def test_resumes_to_the_same_bytes(eval_loglik: Program, again: list[str], strai
     (64, "--out straight --resume --overwrite", "exclude each other"),
     (64, "--resume", "needs --out"),
 )
-def test_keeps_results(
-    eval_loglik: Program,
-    vae: Path,
-    straight: Path,
-    code: int,
-    args: list[str],
-    words: list[str],
-) -> None:
+def test_keeps_results(eval_loglik: Program, vae: Path, straight: Path, case: Case) -> None:
     copy(straight, "straight")
-    steps = [] if "--steps" in args else ["--steps", "8"]
+    steps = [] if "--steps" in case.args else ["--steps", "8"]
     short = "--simulate 50 --chains 4 --chunk 8 --quiet".split()
-    eval_loglik.expect(code, *words, args=[vae, *short, *steps, *THREE, *args])
+    eval_loglik.refuse(case, vae, *short, *steps, *THREE)
 
 
 # --- Damaged and foreign chunk files.
@@ -318,13 +312,11 @@ def test_help_is_short_and_says_where_the_rest_is(name: str, rare: str, examples
     (65, "text.safetensors", "text.safetensors"),
     (66, "/dev/zero --simulate 1", "/dev/zero: is a device or a pipe"),
 )
-def test_refuses_what_is_no_model(
-    eval_loglik: Program, vae: Path, code: int, args: list[str], words: list[str]
-) -> None:
+def test_refuses_what_is_no_model(eval_loglik: Program, vae: Path, case: Case) -> None:
     Path("truncated.safetensors").write_bytes(vae.read_bytes()[:1000])
     Path("text.safetensors").write_text("not a checkpoint at all")
     os.mkdir("folder")
-    eval_loglik.expect(code, *words, args=args)
+    eval_loglik.refuse(case)
 
 
 @refusals(
@@ -335,17 +327,14 @@ def test_refuses_what_is_no_model(
     (64, "--budget 500 --per-image", "--budget chooses one plan"),
     (64, "--simulate 5 --method bidirectional --resample systematic", "leave out --resample"),
     (64, "--simulate 10 --indices 5:20", "--indices"),
-    (64, "MODEL", "unexpected"),
+    (64, "another", "unexpected"),
     (69, "--device cuda:63", "CUDA"),
     (66, "--data-dir nowhere", "nowhere", "fetch-mnist"),
     (66, "--simulate 1 --schedule file:/dev/zero", "/dev/zero: is a device or a pipe"),
     (64, "--simulate 1000000000 --dry-run", "images take", "of memory; ask for fewer"),
 )
-def test_refuses(
-    eval_loglik: Program, vae: Path, code: int, args: list[str], words: list[str]
-) -> None:
-    given = [str(vae) if arg == "MODEL" else arg for arg in args]
-    eval_loglik.expect(code, *words, args=[vae, *given])
+def test_refuses(eval_loglik: Program, vae: Path, case: Case) -> None:
+    eval_loglik.refuse(case, vae)
 
 
 @refusals(
@@ -356,13 +345,11 @@ def test_refuses(
     (73, "--out file", "file"),
     (73, "--out file/below", "file"),
 )
-def test_refuses_in_a_short_run(
-    eval_loglik: Program, small: list[str], code: int, args: list[str], words: list[str]
-) -> None:
+def test_refuses_in_a_short_run(eval_loglik: Program, small: list[str], case: Case) -> None:
     Path("falling.txt").write_text("0\n0.5\n0.4\n1\n")
     Path("words.txt").write_text("0\nhalf\n1\n")
     Path("file").touch()
-    eval_loglik.expect(code, *words, args=[*small, *args])
+    eval_loglik.refuse(case, *small)
 
 
 # --- Images.

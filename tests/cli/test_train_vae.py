@@ -9,15 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .programs import (
-    Done,
-    Program,
-    copy,
-    differ,
-    lines,
-    refusals,
-    same,
-)
+from .programs import Case, Done, Program, copy, differ, lines, refusals, same
 
 SMALL = "--data synthetic:600 --hidden 20 --latent 5 --quiet".split()
 LONG = "--data synthetic:6000 --hidden 100 --epochs 8 --quiet".split()
@@ -127,11 +119,9 @@ def test_goes_on_from_before_the_first_checkpoint(train_vae: Program, straight: 
     (64, "--seed 2 --out straight --resume", "seed 1"),
     (64, "--out straight --resume --overwrite", "exclude"),
 )
-def test_keeps_results(
-    train_vae: Program, straight: Path, code: int, args: list[str], words: list[str]
-) -> None:
+def test_keeps_results(train_vae: Program, straight: Path, case: Case) -> None:
     copy(straight, "straight")
-    train_vae.expect(code, *words, args=[*SMALL, *args])
+    train_vae.refuse(case, *SMALL)
     same(straight / "vae.safetensors", "straight/vae.safetensors")
 
 
@@ -161,8 +151,8 @@ def test_a_file_is_no_folder(train_vae: Program, place: str) -> None:
     (64, "--binarisation amat", "amat"),
     (64, "--device tpu", "--device"),
 )
-def test_refuses(train_vae: Program, code: int, args: list[str], words: list[str]) -> None:
-    train_vae.expect(code, *words, args=args)
+def test_refuses(train_vae: Program, case: Case) -> None:
+    train_vae.refuse(case)
 
 
 def test_without_data_no_folder_is_made(train_vae: Program, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@
 #include "support/expect_error.h"
 #include "support/statistics.h"
 #include "support/targets.h"
+#include "util/interrupt.h"
 
 namespace crais {
 namespace {
@@ -37,6 +38,26 @@ TEST(Problem, EvaluatesTheDensityInWhitenedCoordinates) {
   const at::Tensor log_q0 = (-0.5 * e.detach().square() - 0.5 * std::log(2 * M_PI)).sum(-1);
   EXPECT_LT(max_abs_diff(found.log_q0, log_q0), 1e-13);
   EXPECT_LT(max_abs_diff(problem.log_weight(e.detach()), found.log_gamma - found.log_q0), 1e-13);
+}
+
+/// A signal comes while the first of several blocks is evaluated.
+TEST(Problem, EvaluatesManyParticlesInBlocksThatHeedSignals) {
+  const DiagonalGaussian inner(2, {0.5, -1}, {0.7, 2}, 0.3);
+  const testing::Counting target(inner);
+  const Problem problem(borrow(target), triangular_base(2));
+  at::Generator rng = make_generator(2);
+  const at::Tensor e = problem.draw(600'000, rng);
+  const Particles found = problem.evaluate(e), last = problem.evaluate(e.slice(1, -3).contiguous());
+  EXPECT_LT(target.most_rows, 1'100'000);
+  EXPECT_LT(max_abs_diff(found.log_gamma.slice(1, -3), last.log_gamma), 1e-12);
+  EXPECT_LT(max_abs_diff(found.grad_log_gamma.slice(1, -3), last.grad_log_gamma), 1e-12);
+  const FunctionTarget signalled({2, 2}, [](const at::Tensor& z) {
+    set_interrupted(true);
+    return z.sum(-1);
+  });
+  expect_error(ErrorKind::kInterrupted, {"interrupted"},
+               [&] { Problem(borrow(signalled), triangular_base(2)).evaluate(e); });
+  set_interrupted(false);
 }
 
 /// Bad at one particle of one problem.

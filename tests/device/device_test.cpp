@@ -174,39 +174,36 @@ TEST_F(Device, EvaluatesADecoderGivenAsAFunction) {
   EXPECT_EQ(there.cost, here.cost);
 }
 
-class DeviceMethods : public Device, public ::testing::WithParamInterface<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Every, DeviceMethods, ::testing::ValuesIn(examples<MethodRegistry>()),
-                         named_by_spec);
-TEST_P(DeviceMethods, Estimate) { expect_same_estimates(options_of(GetParam())); }
+using Way = std::pair<std::string, std::string>;  // an option, and one of its values
 
-class DeviceBases : public Device, public ::testing::WithParamInterface<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Every, DeviceBases, ::testing::ValuesIn(examples<BaseRegistry>()),
-                         named_by_spec);
-TEST_P(DeviceBases, AreBuilt) {
-  EstimateOptions options = options_of("ais");
-  options.base = GetParam();
-  expect_same_estimates(options);
+std::vector<Way> ways() {
+  std::vector<Way> all;
+  const auto add = [&](const std::string& option, const std::vector<std::string>& values) {
+    for (const std::string& value : values) all.emplace_back(option, value);
+  };
+  add("method", examples<MethodRegistry>());
+  add("base", examples<BaseRegistry>());
+  add("kernel", examples<TransitionRegistry>());
+  add("schedule", examples<ScheduleRegistry>());
+  add("resampling", {"systematic:0.9", "multinomial:0.99,of=last"});
+  return all;
 }
 
-class DeviceKernels : public Device, public ::testing::WithParamInterface<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Every, DeviceKernels, ::testing::ValuesIn(examples<TransitionRegistry>()),
-                         named_by_spec);
-TEST_P(DeviceKernels, Move) {
-  EstimateOptions options = options_of("ais");
-  options.kernel = GetParam();
+class DeviceWays : public Device, public ::testing::WithParamInterface<Way> {};
+INSTANTIATE_TEST_SUITE_P(Every, DeviceWays, ::testing::ValuesIn(ways()), [](const auto& instance) {
+  return testing::name_of_test(instance.param.first + "_" + instance.param.second);
+});
+TEST_P(DeviceWays, GiveTheSameEstimates) {
+  const auto& [option, value] = GetParam();
+  EstimateOptions options = options_of(option == "method" ? value : "ais");
+  if (option == "base") options.base = value;
+  if (option == "kernel") options.kernel = value;
+  if (option == "schedule") options.schedule = value;
+  if (option == "resampling") options.resampling = value;
   expect_same_estimates(options);
-}
-
-class DeviceSchedules : public Device, public ::testing::WithParamInterface<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Every, DeviceSchedules, ::testing::ValuesIn(examples<ScheduleRegistry>()),
-                         named_by_spec);
-TEST_P(DeviceSchedules, Tune) {
-  EstimateOptions options = options_of("ais");
-  options.schedule = GetParam();
-  for (const bool shared : {true, false}) {
-    options.plan_per_problem = !shared;
-    expect_same_estimates(options);
-  }
+  if (option != "schedule") return;
+  options.plan_per_problem = true;
+  expect_same_estimates(options);
 }
 
 TEST_F(Device, AnnealsAlongLearnedPaths) {
@@ -215,14 +212,6 @@ TEST_F(Device, AnnealsAlongLearnedPaths) {
   for (const bool shared : {true, false}) {
     options.plan_per_problem = !shared;
     expect_same_estimates(options, /*tolerance=*/1e-8);  // what is learned makes rounding larger
-  }
-}
-
-TEST_F(Device, Resamples) {
-  EstimateOptions options = options_of("ais");
-  for (const char* resampling : {"systematic:0.9", "multinomial:0.99,of=last"}) {
-    options.resampling = resampling;
-    expect_same_estimates(options);
   }
 }
 

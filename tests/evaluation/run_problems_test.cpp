@@ -134,11 +134,17 @@ TEST(RunProblems, ShardsAreChunksOfTheWhole) {
 }
 
 TEST(RunProblems, GoesOnWithWhatTheStoreHolds) {
-  for (const char* method : {"ais", "mcd:3,iterations=4,hidden=4"}) {
+  EstimateOptions learned = small();  // a path that a pilot learned: constants on disk
+  learned.path = "f:jensen-shannon";
+  learned.schedule = "constant-length:0.5";
+  EstimateOptions per_problem = learned;
+  per_problem.plan_per_problem = true;
+  for (const EstimateOptions& options :
+       {small(), small({"mcd:3,iterations=4,hidden=4"}), learned, per_problem}) {
     const TemporaryFolder folder;
-    const Estimator estimator(small({method}));
+    const Estimator estimator(options);
     const ProblemSource source = ProblemSource::of(problems());
-    const RunResults whole = run_problems(source, estimator);
+    const RunResults whole = run_problems(source, estimator, {2});
     const json record = {{"run", "test"}};
     {
       const ResultStore store(folder.path() / "r", record, {});
@@ -150,41 +156,18 @@ TEST(RunProblems, GoesOnWithWhatTheStoreHolds) {
     {
       const ResultStore store(folder.path() / "r", record, {.resume = true});
       Recording heard;
-      const RunResults rest = run_problems(source, estimator, {1, {}, &heard, &store});
+      expect_same(whole, run_problems(source, estimator, {1, {}, &heard, &store}));
       EXPECT_EQ(heard.found, 6);
       EXPECT_EQ(heard.seen, kProblems);
-      expect_same(whole, rest);
     }
     // A third time nothing is left to do, not even to learn.
     const ResultStore again(folder.path() / "r", record, {.resume = true});
-    expect_same(whole, run_problems(source, estimator, {1, {}, nullptr, &again}));
-  }
-}
-
-/// A path that a pilot learned: constants on disk, the same bytes after them, shared or not.
-TEST(RunProblems, GoesOnAlongALearnedPath) {
-  for (const bool per_problem : {false, true}) {
-    const TemporaryFolder folder;
-    EstimateOptions options = small();
-    options.path = "f:jensen-shannon";
-    options.schedule = "constant-length:0.5";
-    options.plan_per_problem = per_problem;
-    const Estimator estimator(options);
-    const ProblemSource source = ProblemSource::of(problems());
-    const RunResults whole = run_problems(source, estimator, {2});
-    const json record = {{"run", "test"}};
-    {
-      const ResultStore store(folder.path() / "r", record, {});
-      Recording heard;
-      heard.stop_after = 6;
-      run_problems(source, estimator, {1, {}, &heard, &store});
-    }
-    const ResultStore store(folder.path() / "r", record, {.resume = true});
-    const RunResults rest = run_problems(source, estimator, {1, {}, nullptr, &store});
+    const RunResults rest = run_problems(source, estimator, {1, {}, nullptr, &again});
     expect_same(whole, rest);
-    const Plan& plan = per_problem ? *rest.chunks.at(0).plan : *rest.state.plan;
+    if (options.path != learned.path) continue;
+    const Plan& plan = options.plan_per_problem ? *rest.chunks.at(0).plan : *rest.state.plan;
     ASSERT_NE(plan.path, nullptr);
-    EXPECT_EQ(plan.path->constants.size(1), per_problem ? 3 : 1);
+    EXPECT_EQ(plan.path->constants.size(1), options.plan_per_problem ? 3 : 1);
     const at::Tensor error =
         tables(rest).front().matrix("log_normalizer")[0] - *problems()->true_log_normalizer();
     EXPECT_LT(error.abs().max().item<double>(), 1.5);
