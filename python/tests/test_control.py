@@ -75,7 +75,9 @@ def test_chains_double_while_that_brings_the_bounds_nearer(normal):
     )
     assert [one.methods[0]["transitions"] for one in (by_default, fixed, r)] == [192, 96, 96]
     assert by_default.control.gap < 0.75 * fixed.control.gap
-    assert asked.reasons[0].startswith("on images that the model draws, the gap")
+    for short in (by_default, asked):
+        assert short.reasons[0].startswith("on images that the model draws, the gap")
+    assert not fixed.flagged
 
 
 def test_resume_reads_it(normal, tmp_path):

@@ -96,6 +96,30 @@ TEST(Modes, ReachPastAKink) {
   EXPECT_GT(base.map.matrix().diagonal(0, 1, 2).max().item<double>(), 0.8);
 }
 
+/// Of each image, half of the mass is at a mode to which 1 start in 8 leads.
+TEST(Modes, AreSeldomMissedOfAnImage) {
+  const auto two = [](const at::Tensor& z) {
+    const at::Tensor narrow = -8 * (z - 1).square().sum(-1) + 4 * std::log(4.0);
+    return at::logaddexp(-0.5 * (z + 0.5).square().sum(-1), narrow);
+  };
+  const Base base = fit("modes", replicated(4, two, 100), 1, /*density=*/false);
+  ASSERT_TRUE(base.partition);
+  EXPECT_GE(base.partition->counts().gt(1).sum().item<int64_t>(), 95);
+}
+
+/// Of the second image, hardly a point of the sweep is where the mass is.
+TEST(Modes, SumsAreBoundsWhereManyPointsCount) {
+  const FunctionTarget target(
+      {2, 2, at::kDouble},
+      FunctionTarget::IndexedLogDensity([](const at::Tensor& z, const at::Tensor& index) {
+        const at::Tensor sd = at::tensor({0.5, 0.003}, at::kDouble).index_select(0, index);
+        return -0.5 * (z / sd.view({-1, 1, 1})).square().sum(-1);
+      }));
+  const at::Tensor at_least = fit("modes", target, 1, /*density=*/false).at_least;
+  EXPECT_NEAR(at_least[0].item<double>(), std::log(2 * M_PI * 0.25), 0.02);
+  EXPECT_TRUE(at_least[1].isneginf().item<bool>());
+}
+
 TEST(NormalMixture, IsFittedToDraws) {
   at::Generator rng = make_generator(3);
   const at::Tensor e = at::empty({4000, 2}, at::kDouble).normal_(0, 1, rng);

@@ -99,10 +99,8 @@ class Store:
             raise DataError(f"{path}: is damaged; delete it to have it computed again") from None
         difference = extension().difference_of_builds(by)
         if difference and not self.options.accept_other_version:
-            raise UsageError(
-                f"{path}: another build has computed this ({difference}); --accept-other-version takes it "
-                "as it is, another --out or an empty folder computes it anew"
-            )
+            advice = "--accept-other-version takes it as it is, another --out or an empty folder computes it anew"
+            raise UsageError(f"{path}: another build has computed this ({difference}); {advice}")
         self._done[key] = result
         return True
 

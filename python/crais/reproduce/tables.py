@@ -115,9 +115,8 @@ def choose(values: list[Tensor], choosing: int, truth: float) -> tuple[int, int]
     The chosen one has the highest mean, which is honest since every estimate is a lower bound; the
     oracle's has the least error of the reported mean. -1 where all have failed (NaN).
     """
-    means = {i: _mean(each[:choosing]) for i, each in enumerate(values)}
-    errors = {i: abs(_mean(each[choosing:]) - truth) for i, each in enumerate(values)}
-    means, errors = ({i: x for i, x in each.items() if x == x} for each in (means, errors))
+    means = {i: x for i, each in enumerate(values) if (x := _mean(each[:choosing])) == x}
+    errors = {i: x for i, each in enumerate(values) if (x := abs(_mean(each[choosing:]) - truth)) == x}
     return max(means, key=lambda i: means[i], default=-1), min(errors, key=lambda i: errors[i], default=-1)
 
 
@@ -132,11 +131,10 @@ def match_transitions(
     """The setting "@" in `flags` that leads to `steps` transitions, how many it leads to (0: there is
     no plan), and how many settings were tried (at most 24).
 
-    A ratio stands after "cess:" or "ess:"; a larger value of any other number makes plans shorter.
-    `count` returns the mean number of transitions of the plans of each setting: inf where there are
-    too many to count, NaN where no plan can be made. The search tries a few settings, then two
-    between the nearest on both sides, until one is fair. If none is, it takes the nearest; if all
-    plans are too long or none can be made, the first, whose plans are the shortest.
+    A ratio stands after "cess:" or "ess:"; a larger value of any other number makes plans shorter. `count` returns
+    the mean number of transitions of each setting's plans: inf where they are too many, NaN where there is no plan.
+    The search tries a few settings, then two between the nearest on both sides, until one is fair. If none is, it
+    takes the nearest; if all plans are too long or none can be made, the first, whose plans are the shortest.
     """
     # On the scale of places any real number is a setting, and the length of plans grows about
     # exponentially: a place is -log of a step, or -log(1 - ratio).
