@@ -30,8 +30,8 @@ bool ModelDescription::has(const std::string& function) const {
 
 void check_support(const ModelDescription& model, const at::Tensor& data,
                    const std::string& where) {
-  const at::Tensor flat = data.flatten(1);
-  at::Tensor bad = ~flat.isfinite();
+  const at::Tensor flat = data.flatten(1);  // a log_joint says itself what NaN means
+  at::Tensor bad = model.likelihood == "log_joint" ? flat.isinf() : ~flat.isfinite();
   std::string right = "a finite number";
   if (model.low) {
     bad = bad | (flat < *model.low);

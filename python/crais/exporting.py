@@ -150,13 +150,9 @@ def export(
     parts = parts_of(
         own,
         {
-            "decoder": decoder,
-            "likelihood": likelihood,
-            "prior": prior,
-            "log_prior": log_prior,
-            "encoder": encoder,
-            "log_joint": log_joint,
-        },
+            "decoder": decoder, "likelihood": likelihood, "prior": prior, "log_prior": log_prior,
+            "encoder": encoder, "log_joint": log_joint,
+        },  # fmt: skip
     )
     shape = getattr(own, "image_shape", None) if image_shape is None else image_shape
     with OwnNumbers():

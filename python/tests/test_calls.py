@@ -289,6 +289,22 @@ def test_models_are_float32_whatever_the_default_is(evaluate, curved, images):
 # What becomes of a model during a run.
 
 
+def test_a_log_joint_says_what_nan_means(evaluate, images):
+    def log_joint(z, x):
+        seen = -0.5 * (x.nan_to_num() - z[:, :1, None]).square()
+        return quadratic(z) + torch.where(x.isnan(), 0.0, seen).sum((1, 2))
+
+    missing = images.clone()
+    missing[3, 2] = torch.nan
+    found = of_joint(evaluate, log_joint, missing, base="laplace")
+    count, total = (~missing.isnan()).sum((1, 2)) + 1, missing.nansum((1, 2))
+    squares = missing.square().nansum((1, 2)) - total.square() / count
+    truth = 2 * np.log(2 * np.pi) - 0.5 * (count.log() + squares).numpy()
+    np.testing.assert_allclose(found.log_likelihood, truth, atol=1e-4)
+    with pytest.raises(crais.DataError, match=r"entry 12 of image 3 is nan; the likelihood"):
+        evaluate(None, missing, decoder=lambda z: z.repeat(1, 9).view(-1, 6, 6), latent=4)
+
+
 class Turning:
     """A density that is another after so many calls."""
 

@@ -2,6 +2,7 @@
 
 import math
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -184,6 +185,15 @@ def test_particles_that_were_not_kept():
 
 
 # How far to go.
+
+
+def test_a_slow_density_says_how_long_a_run_takes():
+    def slow(z):
+        time.sleep(0.3 * (len(z) == 4))  # as the checks call it
+        return narrow(z)
+
+    with pytest.warns(UserWarning, match=r"a call of the density takes 0.3 s, .*: 1\d minutes; chunk=10"):
+        normalizer(slow, 2, steps=4, **ALONE)
 
 
 def test_rounds_go_on_until_the_error_is_small():
