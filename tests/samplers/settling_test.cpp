@@ -14,7 +14,7 @@ namespace {
 /// 3/4 N(-1, 1) + 1/4 N(1, 0.5^2), in parts that are those normals.
 struct TwoNormals {
   FunctionTarget target{
-      FunctionTargetOptions{1, 1, at::kDouble, true},
+      FunctionTargetOptions{1, 1, at::kDouble},
       FunctionTarget::IndexedLogDensity([](const at::Tensor& z, const at::Tensor&) {
         const at::Tensor x = z.select(-1, 0);
         return at::logaddexp(-0.5 * (x + 1).square() + std::log(0.75),
