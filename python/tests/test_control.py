@@ -69,15 +69,15 @@ def test_estimates_do_not_depend_on_it(normal):
 
 def test_chains_double_while_that_brings_the_bounds_nearer(normal):
     model, _, r = normal
-    by_default, fixed, asked = (
+    by_default, fixed, *short = (
         crais.evaluate(model, r.images, base="prior", **options, **GAUSSIAN)
-        for options in ({}, {"steps": 96}, {"error": 1e-3, "max_evals": 1000})
+        for options in ({}, {"steps": 96}, {"error": 1e-3, "max_evals": 1000}, {"max_evals": 1000})
     )
-    assert [one.methods[0]["transitions"] for one in (by_default, fixed, r)] == [192, 96, 96]
+    assert [one.methods[0]["transitions"] for one in (by_default, fixed, r)] == [768, 96, 96]
     assert by_default.control.gap < 0.75 * fixed.control.gap
-    for short in (by_default, asked):
-        assert short.reasons[0].startswith("on images that the model draws, the gap")
-    assert not fixed.flagged
+    for flagged in short:
+        assert flagged.reasons[0].startswith("on images that the model draws, the gap")
+    assert not fixed.flagged and not by_default.flagged
 
 
 def test_resume_reads_it(normal, tmp_path):

@@ -197,13 +197,14 @@ fs::path ResultStore::chunk_path(int64_t chunk) const {
 /// Removes the temporary files of processes that were killed.
 void ResultStore::remove_leftovers() const {
   std::error_code ignored;
-  for (const fs::path& path : files_of(folder_ / "chunks", ignored)) {
-    // ".000012.json.WORD.tmp", the name that write_file_atomic uses
-    const fs::path name = path.filename();
-    if (name.extension() == ".tmp" && name.string().front() == '.' &&
-        is_chunk_file(name.stem().stem().string().substr(1)))
-      fs::remove(path, ignored);
-  }
+  for (const fs::path& folder : {folder_, folder_ / "chunks"})
+    for (const fs::path& path : files_of(folder, ignored)) {
+      // ".000012.json.WORD.tmp", the name that write_file_atomic uses
+      const fs::path name = path.filename();
+      if (name.extension() == ".tmp" && name.string().front() == '.' &&
+          name.stem().stem().extension() == ".json")
+        fs::remove(path, ignored);
+    }
 }
 
 void ResultStore::write_chunk(const ChunkResult& result) const {
