@@ -108,7 +108,7 @@ TEST(Laplace, ClimbsOutOfASaddle) {
 /// finds them; beyond three dimensions batches of starts do.
 TEST(Modes, OfAnImageAreSoughtUntilNoneIsLeft) {
   const auto waves = [](int64_t dim) {
-    return FunctionTarget({4, dim}, [](const at::Tensor& z, const at::Tensor&) {
+    return FunctionTarget({16, dim}, [](const at::Tensor& z, const at::Tensor&) {
       const at::Tensor x = z.select(-1, 0) - 2;
       return 4 * (4 * M_PI * x).cos() - 3 * x.square() - 0.5 * z.square().sum(-1);
     });
@@ -117,8 +117,8 @@ TEST(Modes, OfAnImageAreSoughtUntilNoneIsLeft) {
     const Base found = build("modes", waves(dim));
     EXPECT_LT((found.main_parts().loc().select(1, 0) - 1.5).abs().max().item<double>(), 0.05);
     ASSERT_TRUE(found.partition);
-    EXPECT_GE(found.partition->counts().min().item<int64_t>(), 3);
-    EXPECT_LE(found.ambiguous.sum().item<int64_t>(), dim == 1 ? 0 : 1);
+    EXPECT_GE(found.partition->counts().to(at::kDouble).mean().item<double>(), 3.8);
+    EXPECT_LE(found.ambiguous.sum().item<int64_t>(), dim == 1 ? 0 : 8);
   }
   EXPECT_TRUE(build("modes:1,batches=1", waves(5)).ambiguous.any().item<bool>());
 }
