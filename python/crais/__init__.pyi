@@ -44,3 +44,5 @@ from crais.results import Result as Result
 from crais.results import bayes_factor as bayes_factor
 from crais.results import compare as compare
 from crais.training import train_vae as train_vae
+from crais.works import AcceptanceRatio as AcceptanceRatio
+from crais.works import from_work as from_work
