@@ -8,7 +8,7 @@
 namespace crais {
 namespace {
 
-constexpr int64_t kFewest = 8;  // points or places that say something
+constexpr int64_t kFewestPlaces = 8;  // points or places that say something
 
 at::Tensor with_constant(const at::Tensor& x) {
   return at::cat({at::ones({x.size(0), 1}, x.options()), x}, 1);
@@ -254,7 +254,7 @@ Funnels find_funnels(const Target& one, const at::Tensor& z, at::Generator& rng,
   at::Tensor diagonal = At(one, points).curvature().diagonal(0, 1, 2);
   cost += Cost::with_gradient(points.size(0) * one.curvature_cost());
   const at::Tensor sound = diagonal.isfinite().all(1).nonzero().squeeze(1);
-  if (sound.size(0) < kFewest) return funnels;
+  if (sound.size(0) < kFewestPlaces) return funnels;
   points = points.index_select(0, sound);
   diagonal = diagonal.index_select(0, sound);
   funnels.is_concave = (diagonal > 0).all(0);
@@ -275,7 +275,7 @@ Funnels find_funnels(const Target& one, const at::Tensor& z, at::Generator& rng,
                 (loc.index_select(0, which) + reach * scale.index_select(0, which)).unsqueeze(1));
   cost += Cost::with_gradient(places * (one.curvature_cost() + 2));
   const FarPlaces far = conditional_draws(one, x, funnels.drivers, rng);
-  if (far.draws.size(0) < kFewest) return no_funnels(z);
+  if (far.draws.size(0) < kFewestPlaces) return no_funnels(z);
   funnels.draws = far.draws;
   funnels.knees = knees_of(at::cat({log_scales, far.log_scales}), at::cat({points, far.z}), funnels,
                            effects.of_moves, loc, scale);
