@@ -91,9 +91,9 @@ def from_work(forward: Any, reverse: Any) -> AcceptanceRatio:
 
 def _works(values: Any, name: str) -> Tensor:
     try:
-        array = values.numpy(force=True) if isinstance(values, Tensor) else values
-        works = torch.from_numpy(np.ascontiguousarray(array, dtype=float))
-    except (TypeError, ValueError):
+        array = values.double().numpy(force=True) if isinstance(values, Tensor) else values
+        works = torch.from_numpy(np.array(array, dtype=float))
+    except (TypeError, ValueError, RuntimeError):
         raise UsageError(f"{name} is a {type(values).__name__}, not an array of works [N]") from None
     if works.dim() != 1 or len(works) < 2:
         raise UsageError(f"{name} has shape {list(works.shape)}: give at least 2 works, [N]")
