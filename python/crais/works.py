@@ -24,12 +24,10 @@ class AcceptanceRatio:
 
     log_z         log(Z of the target / Z of the base), which is minus the free energy difference
     mc_se         its asymptotic standard error; it grows without limit as the overlap goes to 0
-    lower, upper  log mean exp(-forward) and -log mean exp(-reverse): bounds of log_z on average
-                  [Jarzynski 1997]
+    lower, upper  log mean exp(-forward), -log mean exp(-reverse): bounds on average [Jarzynski 1997]
     overlap       in [0, 1]: the integral of p q / (a p + b q), where p and q are the densities of
                   forward works and negated reversed ones, a = N / (N + M), b = 1 - a [Hahn & Then
-                  2009]; it is 1 minus the second eigenvalue of the overlap matrix [Klimovich,
-                  Shirts & Mobley 2015]
+                  2009]. pymbar's scalar overlap is the same number
     flagged       True where the error is not to be trusted; `reasons` say why, and what mends it
     """
 
@@ -70,9 +68,8 @@ def from_work(forward: Any, reverse: Any) -> AcceptanceRatio:
 
         sum_i 1 / (1 + N/M exp(forward_i + c)) = sum_j 1 / (1 + M/N exp(reverse_j - c))
 
-    [Bennett 1976, eq. 12; Crooks 2000]. It maximises the likelihood of which direction each work
-    came from [Shirts, Bair, Hooker & Pande 2003], whose curvature gives the error:
-    mc_se^2 = (1/N + 1/M) (1/overlap - 1).
+    [Bennett 1976, eq. 12; Crooks 2000]. The curvature of the likelihood of the works' directions
+    gives the error, mc_se^2 = (1/N + 1/M) (1/overlap - 1) [Shirts, Bair, Hooker & Pande 2003].
 
     Where nothing overlaps, errors from the spread of works or a bootstrap can be tiny; this one is
     huge. The result is flagged where fewer than 5 works lie in the overlap, and where the directions
@@ -94,10 +91,9 @@ def from_work(forward: Any, reverse: Any) -> AcceptanceRatio:
 
 def _works(values: Any, name: str) -> Tensor:
     try:
-        if not isinstance(values, Tensor):
-            values = torch.from_numpy(np.ascontiguousarray(values, dtype=float))
-        works = values.detach().cpu().double()
-    except (TypeError, ValueError):
+        array = values.double().numpy(force=True) if isinstance(values, Tensor) else values
+        works = torch.from_numpy(np.array(array, dtype=float))
+    except (TypeError, ValueError, RuntimeError):
         raise UsageError(f"{name} is a {type(values).__name__}, not an array of works [N]") from None
     if works.dim() != 1 or len(works) < 2:
         raise UsageError(f"{name} has shape {list(works.shape)}: give at least 2 works, [N]")
@@ -128,19 +124,15 @@ def _slope(y: Tensor, n: int, shared: Tensor) -> float:
     residual = torch.cat([y[:n].sigmoid(), -(-y[n:]).sigmoid()])
     y = torch.where(y.isfinite(), y, 0.0)  # infinite works have no residual
     centred = y - (shared * y).sum() / shared.sum()
-    return float((residual * centred).sum() / (shared * centred.square()).sum().sqrt())
+    return float((residual * centred).sum().abs() / (shared * centred.square()).sum().sqrt())
 
 
 def _reasons(shared: float, slope: float) -> list[str]:
-    reasons = []
-    if shared < _MIN_SHARED:
-        reasons.append(
-            f"{shared:.2g} works lie in the overlap of the two directions, and the error needs "
-            f"{_MIN_SHARED:g} (make anneals longer, or more of them)"
-        )
-    if abs(slope) > _MAX_SLOPE:
-        reasons.append(
-            f"the two directions contradict each other by {abs(slope):.2g} standard errors (check the signs of "
-            "works, that both follow one plan, and that reversed anneals start from draws of the target)"
-        )
-    return reasons
+    found = {
+        f"{shared:.2g} works lie in the overlap of the two directions, and the error needs "
+        f"{_MIN_SHARED:g} (make anneals longer, or more of them)": shared < _MIN_SHARED,
+        f"the two directions contradict each other by {slope:.2g} standard errors (check the signs of "
+        "works, that both follow one plan, and that reversed anneals start from draws of the "
+        "target)": slope > _MAX_SLOPE,
+    }
+    return [reason for reason, is_true in found.items() if is_true]

@@ -16,11 +16,11 @@ def normal_works(rng, sd, n=200, m=200):
     return rng.normal(-LOG_Z + sd**2 / 2, sd, n), rng.normal(LOG_Z + sd**2 / 2, sd, m)
 
 
-def overlap_of(sd):
-    """The integral of p q / (p / 2 + q / 2), of two unit normals sd apart."""
-    x = np.linspace(-20, 20 + sd, 40_001)
-    p, q = np.exp(-(x**2) / 2), np.exp(-((x - sd) ** 2) / 2)
-    return float((2 * p * q / (p + q + 1e-300)).sum() * (x[1] - x[0]) / math.sqrt(2 * math.pi))
+def overlap_of(sd, a):
+    """The integral of p q / (a p + (1 - a) q), of two unit normals sd apart."""
+    x = np.linspace(-10, 10 + sd, 10_001)
+    p, q = (np.exp(-((x - mean) ** 2) / 2) / math.sqrt(2 * math.pi) for mean in (0, sd))
+    return (p * q / (a * p + (1 - a) * q)).sum() * (x[1] - x[0])
 
 
 @pytest.mark.parametrize(("sd", "n", "m"), [(1.0, 50, 50), (3.0, 200, 200), (3.0, 1000, 50)])
@@ -28,22 +28,18 @@ def test_intervals_cover_as_they_say(sd, n, m):
     rng = np.random.default_rng(1)
     found = [crais.from_work(*normal_works(rng, sd, n, m)) for _ in range(500)]
     cover = np.mean([abs(z.log_z - LOG_Z) < 1.96 * z.mc_se for z in found])
-    assert 0.93 <= cover <= 0.97
-    assert sum(z.flagged for z in found) <= 2
-    if n == m:
-        overlaps = [z.overlap for z in found]
-        assert np.mean(overlaps) == pytest.approx(overlap_of(sd), abs=5 * np.std(overlaps) / math.sqrt(500))
+    assert 0.93 <= cover <= 0.97 and sum(z.flagged for z in found) <= 2
+    overlaps = [z.overlap for z in found]
+    assert abs(np.mean(overlaps) - overlap_of(sd, n / (n + m))) < 5 * np.std(overlaps) / math.sqrt(500)
 
 
 def test_no_overlap_is_flagged_where_the_spread_says_all_is_well():
-    rng = np.random.default_rng(2)
-    forward, reverse = rng.normal(40, 0.1, 1000), rng.normal(30, 0.1, 1000)
+    forward, reverse = 0.1 * np.random.default_rng(2).normal(size=(2, 1000)) + [[40], [30]]
     z = crais.from_work(forward, reverse)
     terms = 1 / (1 + np.exp(forward + z.log_z)), 1 / (1 + np.exp(reverse - z.log_z))
     naive = math.sqrt(sum(t.var() / t.mean() ** 2 / len(t) for t in terms))  # Bennett's equation 10a
     assert naive < 0.01 and z.mc_se > 1e5
-    assert z.flagged and "make anneals longer" in z.reasons[0] and z.overlap < 1e-9
-    assert z.lower < z.log_z < z.upper
+    assert z.flagged and "make anneals longer" in z.reasons[0] and z.lower < z.log_z < z.upper
     assert max(map(len, repr(z).splitlines())) <= 80 and "Flagged" in repr(z)
     far = crais.from_work([1e6, 1e6], [1e6, 1e6 + 1])
     assert far.flagged and far.mc_se == math.inf and far.overlap == 0
@@ -54,7 +50,7 @@ def test_shifts_and_swaps(n, m):
     forward, reverse = normal_works(np.random.default_rng(3), 2.0, n, m)
     z = crais.from_work(forward, reverse)
     for shift in (1.0, 1e6, -1e6):
-        moved = crais.from_work(forward - shift, reverse + shift)
+        moved = crais.from_work((forward - shift)[::-1], reverse + shift)
         assert moved.log_z - shift == pytest.approx(z.log_z, abs=1e-8)
         assert moved.mc_se == pytest.approx(z.mc_se, rel=1e-6) and moved.overlap == pytest.approx(z.overlap)
     back = crais.from_work(torch.tensor(reverse, requires_grad=True), forward.tolist())
@@ -66,11 +62,9 @@ def test_shifts_and_swaps(n, m):
 
 def test_infinite_works_are_weights_of_zero():
     x = np.random.default_rng(4).uniform(size=400)  # the base; the target is 1 below a half, else 0
-    forward, reverse = np.where(x < 0.5, 0.0, np.inf), np.zeros(400)
-    z = crais.from_work(forward, reverse)
-    alive = np.isfinite(forward).mean()  # the root: alive / (1 + c) = c / (1 + c), where c is Z
-    assert z.log_z == pytest.approx(math.log(alive), abs=1e-12) == z.lower
-    assert abs(z.log_z - math.log(0.5)) < 3 * z.mc_se and not z.flagged
+    forward, reverse, alive = np.where(x < 0.5, 0.0, np.inf), np.zeros(400), np.mean(x < 0.5)
+    z = crais.from_work(forward, reverse)  # its root: alive / (1 + Z) = Z / (1 + Z)
+    assert z.log_z == pytest.approx(math.log(alive), abs=1e-12) == z.lower and not z.flagged
     assert z.mc_se == pytest.approx(math.sqrt((1 - alive) / alive / 400))  # of a binomial share
     assert crais.from_work(reverse, forward).log_z == pytest.approx(-z.log_z, abs=1e-12)
 
@@ -103,12 +97,11 @@ def test_a_normal_dragged_and_squeezed():
         return (1 + 8 * beta) * (x - 4 * beta) ** 2 / 2
 
     def anneals(betas, x):  # a move of random-walk Metropolis after each piece of work
-        work = np.zeros_like(x)
+        work = 0
         for before, beta in zip(betas, betas[1:]):
-            work += energy(x, beta) - energy(x, before)
+            work = work + energy(x, beta) - energy(x, before)
             moved = x + rng.normal(size=x.size)
-            is_accepted = np.log(rng.uniform(size=x.size)) < energy(x, beta) - energy(moved, beta)
-            x = np.where(is_accepted, moved, x)
+            x = np.where(rng.exponential(size=x.size) > energy(moved, beta) - energy(x, beta), moved, x)
         return work
 
     rng, betas = np.random.default_rng(6), np.linspace(0, 1, 33)
