@@ -97,7 +97,9 @@ bool is_reached(const Control& control, double error) {
          control.missed < kMissed;
 }
 
-std::optional<Control> control_of(const RunResults& results, std::optional<double> error) {
+std::optional<Control> control_of(const RunResults& results, std::optional<double> error,
+                                  bool is_asked) {
+  constexpr double kClearly = 2.0;  // standard errors
   // Other methods, such as IWAE beside it, do not follow the plan.
   const std::vector<MethodTable> all = tables(results);
   const auto annealed = std::find_if(all.begin(), all.end(),
@@ -107,7 +109,8 @@ std::optional<Control> control_of(const RunResults& results, std::optional<doubl
   control.real = hardness_of(*annealed);
   if (control.missed >= kMissed || exceeds(control.excess, kSmall, control.chance))
     control.doubts.push_back(Doubt::kControl);
-  else if (error && !is_reached(control, *error))
+  else if (error && !is_reached(control, *error) &&
+           (is_asked || control.gap - kClearly * control.gap_std_error > *error))
     control.doubts.push_back(Doubt::kUnreached);
   if (control.real.std_error > std::max(kSmallError, kHarder * control.simulated.std_error))
     control.doubts.push_back(Doubt::kHarder);

@@ -67,8 +67,10 @@ struct Control {
   std::vector<Doubt> doubts;
 };
 
-/// Nothing if the run has no control. `error` is what it was asked for.
-std::optional<Control> control_of(const RunResults& results, std::optional<double> error = {});
+/// Nothing if the run has no control. A gap that is not within `error` is doubtful; where nobody
+/// asked for that error, if it is clearly above.
+std::optional<Control> control_of(const RunResults& results, std::optional<double> error = {},
+                                  bool is_asked = false);
 
 /// True if the gap is below `error` nats, but for chance, which counts up to twice `error`.
 bool is_reached(const Control& control, double error);

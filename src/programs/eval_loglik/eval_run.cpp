@@ -125,7 +125,7 @@ RunReport EvalRun::run(RunObserver& observer) const {
         at::Tensor thumbnails = thumbnails_of_results(results);
         return report_of(
             {std::move(results), described.num_values(), bits_offset(described, images_),
-             settings_.estimator.error, std::move(thumbnails)},
+             settings_.estimator.error, asked_error(settings_).has_value(), std::move(thumbnails)},
             std::move(summary),
             "Model " + about_model() + ". Evaluator " + evaluator + " on " +
                 settings_.device.str() + (forces ? ", cheap forces" : "") + ".\n");

@@ -167,7 +167,7 @@ std::string model_path(const json& summary) {
 }  // namespace
 
 RunReport report_of(EvalResults results, json summary, const std::string& about) {
-  const std::optional<Control> control = control_of(results, results.error);
+  const std::optional<Control> control = control_of(results, results.error, results.is_error_asked);
   std::vector<LikelihoodSummary> methods = summarise(results);
   for (LikelihoodSummary& s : methods)
     if (control && s.transitions)

@@ -15,7 +15,8 @@ namespace crais {
 struct EvalResults : RunResults {
   int64_t num_pixels = 0;
   double bits_offset = 0.0;  // bits a dimension from the density of x to that of stored numbers
-  std::optional<double> error = {};  // asked for, nats
+  std::optional<double> error = {};  // limit of the control's gap, nats
+  bool is_error_asked = false;       // else it is the default
   at::Tensor thumbnails;  // one row an image, in the order of chunks; undefined: no pictures
 };
 

@@ -72,6 +72,8 @@ StoredEvaluation read_evaluation(const fs::path& folder) {
   const json control = json_field<json>(stored.run, "control", source);
   if (control.value("error", json()).is_number())
     stored.results.error = json_field<double>(control, "error", source);
+  stored.results.is_error_asked =
+      json_field<json>(stored.run, "settings", source).value("error", json()).is_number();
   stored.results.bits_offset = json_field<double>(images, "bits_offset", source);
   if (stored.results.num_pixels < 1)
     throw data_error(source, ": images of ", stored.results.num_pixels, " values");
