@@ -188,7 +188,6 @@ def _of_pyro(model: Any) -> Model:
         if str(vars(prior.support)) != str(vars(others[name]["fn"].support)):
             raise UsageError(f"the support of the site {name} depends on other sites: rescale it")
     support = {name: (p.support, tuple(nodes[name]["value"].shape)) for name, p in latent.items()}
-
     shown = [name for name, site in nodes.items() if name in latent or _is_computed(site)]
 
     def of_row(theta: Any) -> dict[str, Any]:

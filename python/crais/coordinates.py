@@ -115,11 +115,11 @@ def of_prior(prior: Any, dim: int | None) -> Coordinates:
         return _of_crais(prior, dim)
     if dim is not None and not isinstance(prior, (Mapping, list, tuple)):
         one = _of_distribution(prior, "the prior")
-        if one.dim > 1:
+        if one.point(torch.zeros(1, one.dim)).numel() > 1:
             return _checked(one, dim, "the prior")
         prior = [prior] * dim
-    parts = list(prior) if isinstance(prior, tuple) else prior
-    return _together(parts, dim, _of_distribution, "the prior")
+    prior = list(prior) if isinstance(prior, tuple) else prior
+    return _together(prior, dim, _of_distribution, "the prior")
 
 
 class _Free(Prior):
@@ -160,8 +160,7 @@ def of_support(support: Any, dim: int | None) -> Coordinates:
     is no bound, or (constraint, shape) for more than one number. theta is as in `of_prior`.
     """
     if dim is not None and not isinstance(support, (Mapping, list)) and not _has_shape(support):
-        whole = _of_constraint(support, "the support", (dim,))  # theta's, of a simplex, say
-        return _checked(whole, None, "the support")
+        return _checked(_of_constraint(support, "the support", (dim,)), None, "the support")
     return _together(support, dim, _of_constraint, "the support")
 
 
@@ -412,8 +411,10 @@ class _Triangle(D.Transform):
         return lower @ lower.mT if self.is_squared else lower
 
     def _inverse(self, y: Tensor) -> Tensor:
-        lower = torch.linalg.cholesky_ex(y).L if self.is_squared else y
-        return tril_matrix_to_vec(D.LowerCholeskyTransform()._inverse(lower))
+        if self.is_squared:  # NaN where second derivatives of log det y meet a pivot of 0
+            is_lost = torch.linalg.lu_factor_ex(y).info[..., None, None] != 0
+            y = torch.linalg.cholesky_ex(y).L.masked_fill(is_lost, math.nan)
+        return tril_matrix_to_vec(D.LowerCholeskyTransform()._inverse(y))
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         log_diagonal = vec_to_tril_matrix(x).diagonal(dim1=-2, dim2=-1)
@@ -496,8 +497,7 @@ def _between(low: Any, high: Any, name: str) -> Any:
 
 def _has_shape(support: Any) -> bool:
     """It is (constraint, shape), where a constraint may be a pair itself."""
-    is_pair = isinstance(support, tuple) and len(support) == 2
-    return is_pair and isinstance(support[0], (constraints.Constraint, tuple))
+    return isinstance(support, tuple) and len(support) == 2 and isinstance(support[0], (constraints.Constraint, tuple))
 
 
 # A base.

@@ -85,7 +85,7 @@ def density_of(
         raise UsageError("give a log density, or value_and_grad=f, one of the two")
     if dim is not None and not (isinstance(dim, (int, np.integer)) and 1 <= dim <= _MOST_DIM):
         raise UsageError(
-            f"give dim=D, the dimension of z, a whole number from 1 to {_MOST_DIM:,}, not {dim}"
+            f"give dim=D, the dimension of z, a whole number from 1 to {_MOST_DIM:,}, not {dim!r:.200}"
         )
     made = None if target is None else adapters.model_of(target)
     model = made or adapters.Model(target, dim, support)
@@ -271,10 +271,6 @@ def in_rows(
     return function, dtypes[0], None, []
 
 
-def _by_vmap(function: Function) -> Function:
-    return torch.vmap(lambda row: function(row).reshape(()))
-
-
 def _one_by_one(function: Function) -> Function:
     def of_rows(theta: Any) -> Tensor:
         if isinstance(theta, Mapping):
@@ -288,7 +284,10 @@ def _one_by_one(function: Function) -> Function:
 
 _FORMS: list[tuple[Callable[[Function], Function], str]] = [
     (lambda function: function, ""),
-    (_by_vmap, "the function is of one row: torch.vmap makes it one of many"),
+    (
+        lambda function: torch.vmap(lambda row: function(row).reshape(())),
+        "the function is of one row: torch.vmap makes it one of many",
+    ),
     (
         _one_by_one,
         "the function is of one row, and is called row by row: torch.vmap cannot take it",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -9,6 +10,7 @@ from typing import Any, TypeAlias
 from crais.captured import Function
 from crais.errors import UsageError
 
+_MOST = 1 << 24
 Latent: TypeAlias = int | Sequence[int]
 
 
@@ -19,9 +21,9 @@ def sizes_of(latent: Any, name: str = "latent") -> tuple[int, ...]:
         sizes = tuple(map(operator.index, (latent,) if is_number else latent))
     except TypeError:
         sizes = ()
-    if not sizes or min(sizes) < 1:
+    if not sizes or min(sizes) < 1 or math.prod(sizes) > _MOST:
         raise UsageError(
-            f"{name} is a number D or a shape as (4, 8, 8), each at least 1, not {latent!r}"
+            f"{name} is a number D or a shape as (4, 8, 8), of 1 to {_MOST:,} numbers, not {latent!r}"
         )
     return sizes
 

@@ -115,7 +115,7 @@ def test_certificates_and_exports_of_maps(maps, binary, tmp_path):
     np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, atol=0.02)
 
 
-@pytest.mark.parametrize("latent", [0, (), (3, 0), "many", (3, "a")])
+@pytest.mark.parametrize("latent", [0, (), (3, 0), "many", (3, "a"), 10**9, (4096, 4097)])
 def test_shapes_that_are_none(maps, binary, latent):
     with pytest.raises(crais.UsageError, match="latent is a number D or a shape"):
         crais.evaluate(
