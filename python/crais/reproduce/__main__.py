@@ -31,7 +31,7 @@ def _parser() -> Parser:
     size.add_argument("--quick", action="store_true", help="minutes on two cores (the default)")
     size.add_argument("--full", action="store_true", help="the published sizes: hours")
     add("--seeds", type=int, metavar="N", help="independent repetitions (the experiment's own number)")
-    add("--checkpoint", metavar="FILE", help="the VAE [weights/vae50-mnist.safetensors]")
+    add("--checkpoint", metavar="FILE", default="weights/vae50-mnist.safetensors", help="the VAE [%(default)s]")
     add("--data-dir", metavar="DIR", help="folder of MNIST's files (default: $CRAIS_DATA, ./data)")
     add("--device", metavar="D", default="auto", help="auto, cpu, cuda or cuda:N [auto]")
     add("--threads", type=int, metavar="N", default=0, help="CPU threads; 0 means one for each core [0]")
@@ -66,7 +66,6 @@ def main(arguments: list[str] | None = None) -> None:
         raise UsageError("--threads is at least 0, and --seeds at least 2")
     if not options.out.isprintable():
         raise UsageError("--out is not UTF-8")
-    options.checkpoint = options.checkpoint or "weights/vae50-mnist.safetensors"
     if arguments is None:  # the process is ours
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, stop)

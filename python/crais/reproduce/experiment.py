@@ -16,8 +16,8 @@ Texts are templates of Jinja, in which "{name}" is a value. These values say wha
   beside the file, of images that it draws, whose log p(x) a grid of `points` x `points` latents finds;
 - `flags` of estimate-logz or eval-loglik, with seeds from `first_seed` (0) for `repeats` (1); `also`: names and flags
   of other results, whose measures are called "name.measure";
-- `match`: flags with a "{setting}" that is looked for until plans have `steps` transitions;
-- `settings` to choose from, by the highest mean of the first `choosing` repetitions, or else the first that makes a
+- a "{setting}" in them (or in `match`, if those have more) is looked for until plans have `steps` transitions;
+- or `settings` to choose from, by the highest mean of the first `choosing` repetitions, or else the first that makes a
   plan. `chosen` and `oracle` tell the choice;
 - `truth`, or flags of a `reference`, or a list of them, whose results are the truth where none is known;
 - `upper`: of the upper bound; `particles` to draw; `chains`, of measures per chain.
@@ -72,18 +72,15 @@ def _entries(given: Any, name: str) -> list[Values]:
     return [{key: value for key, value in zip(given, row, strict=True) if value is not None} for row in rows]
 
 
-def _combined(lists: Values, is_full: bool, axes: list[str], values: Values) -> Iterator[Values]:
+def _combined(axes: list[str], values: Values) -> Iterator[Values]:
     """The values of each combination of entries of the lists, and whether it `is_first` on the last axis."""
     if not axes:
         yield values
         return
-    entries = [
-        entry
-        for entry in _entries({**lists, **values}[axes[0]], axes[0])
-        if (entry.get("if") != "full" or is_full) and entry.get("unless") not in values
-    ]
+    given = _entries(values[axes[0]], axes[0])
+    entries = [one for one in given if (values["full"] or one.get("if") != "full") and one.get("unless") not in values]
     for entry in entries:
-        yield from _combined(lists, is_full, axes[1:], {**values, **entry, "is_first": entry is entries[0]})
+        yield from _combined(axes[1:], {**values, **entry, "is_first": entry is entries[0]})
 
 
 class _Row:
@@ -92,10 +89,10 @@ class _Row:
     def __init__(self, store: Store, subject: Subject, values: Values, first: _Row | None) -> None:
         self.store, self.subject, self.values = store, subject, {**_DEFAULTS, **values}
         self.first = first or self  # the row that it is compared with
-        self.best = Variant([])
         self.trials = 0  # in the search for a setting
-        if "match" in values:
-            match, steps = text({**values, "setting": "@"}, values["match"]), self._count("steps")
+        searched = "" if {"setting", "settings"} & values.keys() else values.get("match") or values["flags"]
+        if "@" in (match := text({**values, "setting": "@"}, searched)):
+            steps = self._count("steps")
             lengths = functools.partial(self._lengths, match, steps)
             self.values["setting"], _, self.trials = match_transitions(match, steps, lengths)
 
@@ -137,7 +134,7 @@ class _Row:
         family = [{**values, **one} for one in _entries(values.get("settings", [{}]), "setting")]
         for one in family:
             one["setting"] = text(one, one["setting"])
-        results = [self._variant(text(one, one.get("flags") or one["match"])) for one in family]
+        results = [self._variant(text(one, one["flags"])) for one in family]
         family, results = [*family, {**values, "setting": "none"}], [*results, Variant([])]  # the last: no choice
         chosen, oracle = next((i for i, one in enumerate(results[:-1]) if not one.failed), -2), -1
         if choosing > 0:
@@ -217,19 +214,18 @@ class Experiment:
             return entry
 
         content = json.loads(self._json, object_hook=resolved)
-        common, lists = content.get("set", {}), content.get("lists", {})
+        common = {**content.get("lists", {}), **content.get("set", {}), "full": options.full}
         if self._dim:
-            lists["dims"] = [{**one, "if": ""} for one in lists["dims"] if str(one["dim"]) == self._dim]
+            common["dims"] = [{**one, "if": ""} for one in common["dims"] if str(one["dim"]) == self._dim]
         page, store = Page(Path(options.out, self.folder), self.summary, text(common, content["about"])), Store(options)
-        combined = functools.partial(_combined, lists, options.full)
         subject = functools.cache(functools.partial(subject_of, options, store, self.file.parent))
         plans, particles = list[list[Cell]](), list[list[Cell]]()
         for table in content["tables"]:
             columns = [*table.get("columns", content.get("columns", [])), *table.get("more", [])]
-            for values in combined(table.get("each", []), {**common, **table.get("set", {})}):
+            for values in _combined(table.get("each", []), {**common, **table.get("set", {})}):
                 rows = list[_Row]()
                 for group in table.get("groups", [table]):
-                    for each in combined(group.get("axes", []), {**values, **group.get("set", {}), "is_first": True}):
+                    for each in _combined(group.get("axes", []), {**values, **group.get("set", {}), "is_first": True}):
                         asked = {name: text(each, str(each[name])) for name in sorted(OF_SUBJECTS & each.keys())}
                         rows.append(_Row(store, subject(**asked), each, None if each["is_first"] else rows[-1].first))
                 for row in rows:  # the columns are tried before hours are spent

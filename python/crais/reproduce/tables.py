@@ -59,11 +59,10 @@ def measures_of(
 ) -> dict[str, float]:
     """The measures of a result, NaN where there is none. All names are there for any result.
 
-    Errors are of estimates, over repetitions (bias, abs, rmse), or of single images (image_rmse,
-    image_most, silent: off by a nat without a flag). z says by how many standard errors the mean of
-    `ratio` misses 1. Wrong is off by more than half a nat; caught is the share of these with a flag,
-    alarms that of the others. The divergence of a plan falls from `start` by `fall` a step (least
-    squares); `bend` is its largest distance from a line, relative to start.
+    Errors are of estimates, over repetitions (bias, abs, rmse), or of single images (image_rmse, image_most, silent:
+    off by a nat without a flag). Wrong is off by more than half a nat; caught is the share of these with a flag,
+    alarms that of the others. The divergence of a plan falls from `start` by `fall` a step (least squares); `bend`
+    is its largest distance from a line, relative to start.
     """
 
     def repetitions(each: Tensor) -> Tensor:
@@ -103,7 +102,6 @@ def measures_of(
         "image_most": float(error.abs().max()),
         "silent": math.nan if result.failed else float(((error.abs() > 1) & ~flagged).sum()),
         "farthest": float(apart.abs().max()),
-        "z": (m["ratio"] - 1) / (m["ratio_se"] or math.nan),
         "spread": _sd(off) / math.sqrt(_mean(se.square())),
         "reported_bias": 0.5 * _mean(std_error.square()) if upper else _mean(result.column("bias")),
     }
@@ -125,9 +123,7 @@ def is_fair(transitions: float, steps: float) -> bool:
     return abs(transitions - steps) <= 0.03 * steps
 
 
-def match_transitions(
-    flags: str, steps: int, count: Callable[[list[str]], list[float]]
-) -> tuple[str, float, int]:
+def match_transitions(flags: str, steps: int, count: Callable[[list[str]], list[float]]) -> tuple[str, float, int]:
     """The setting "@" in `flags` that leads to `steps` transitions, how many it leads to (0: there is
     no plan), and how many settings were tried (at most 24).
 
