@@ -38,7 +38,6 @@ class Picture:
     columns: int = 2
     file: str = ""  # without its ending, if it is not `table`
     only: str = ""  # the value of `rule`
-    linear: float = 0.0  # below it, logarithmic axes are linear
 
 
 HIGH = {"panel": "{target}", "series": "{schedule}", "x": "evaluations", "y": "mean |error|",
@@ -65,8 +64,6 @@ PICTURES = [
     *(Picture(f"table-highdim-{dim}/highdim-{dim}-{kind}", **HIGH)
       for dim, kind in itertools.product((128, 512), ("fixed", "tuned"))),
     *(Picture(f"table-appendix-{dim}/appendix-{dim}-all", **RATIOS, log="xy") for dim in (128, 512)),
-    Picture("silence/decoders", "random decoders, nats", "{run}", "gap of the control",
-            "error of the mean", log="xy", joined=False, columns=1, linear=0.01),
     Picture("table-smc/paper", **SMC),
     Picture("table-smc/tuned", **SMC),
 ]  # fmt: skip
@@ -116,9 +113,7 @@ def drawn(picture: Picture) -> Figure:
                           linestyle="-" if picture.joined else "")  # fmt: skip
         axes.set_title(panel, fontsize=8)
         for axis in picture.log:
-            scale = {"value": "symlog", "linthresh": picture.linear} if picture.linear else {
-                "value": "log", "nonpositive": "mask"}  # fmt: skip
-            getattr(axes, f"set_{axis}scale")(**scale)
+            getattr(axes, f"set_{axis}scale")("log", nonpositive="mask")
     for axes in all_axes[len(panels) :]:
         axes.set_visible(False)
     figure.supxlabel(picture.x, fontsize=8)
