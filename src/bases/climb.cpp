@@ -95,12 +95,6 @@ at::Tensor climb_with(const Target& one, const at::Tensor& start, const at::Tens
   return climber.z();
 }
 
-at::Tensor mutual_distances(const at::Tensor& z, const at::Tensor& root) {
-  const at::Tensor wide = z.to(at::kDouble);
-  const at::Tensor apart = (wide.unsqueeze(1) - wide.unsqueeze(2)).transpose(2, 3);
-  return at::linalg_solve_triangular(root.to(at::kDouble), apart, /*upper=*/false).square().sum(2);
-}
-
 double farthest_of_one_mode(int64_t dim) { return 1 + 0.05 * static_cast<double>(dim); }
 
 }  // namespace crais

@@ -163,10 +163,6 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
 at::Tensor climb_with(const Target& one, const at::Tensor& start, const at::Tensor& root,
                       int64_t steps, Cost& cost);
 
-/// |root_i^-1 (z_j - z_i)|^2, [P,S,S] float64, for S fits N(z_i, root_i root_i^T) of each problem.
-/// z is [P,S,D], root [P,S,D,D].
-at::Tensor mutual_distances(const at::Tensor& z, const at::Tensor& root);
-
 /// The squared distance below which two climbs have ended at the same mode, for `dim` dimensions.
 double farthest_of_one_mode(int64_t dim);
 

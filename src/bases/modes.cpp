@@ -243,14 +243,15 @@ struct Effort {
   int64_t ends_a_mode;  // see Found::is_enough
   double until;         // see climb
   int64_t most;         // modes that become parts
-  int64_t dearest;      // evaluations; no further batch would exceed them
+  int64_t dearest;      // evaluations; no further batch would exceed them by much
 };
 
-/// A density is worth a longer search than one image of many.
+/// A density is worth a longer search than one image of many. Where it has several modes, further
+/// ones are likely, and the batches double.
 Effort effort_for(const Target& target, bool one_density) {
   const int64_t curvature = target.curvature_cost(), ends = target.dim() > kManyDims ? 4 : 8;
   if (one_density)
-    return {std::clamp<int64_t>(1500 / curvature, 4, 128), 16, ends, 1e-3, 64, 40'000};
+    return {std::clamp<int64_t>(1500 / curvature, 4, 128), 16, ends, 1e-3, 64, 80'000};
   return {std::clamp<int64_t>(600 / curvature, 4, 48), 8, 8, 0.1, 32,
           std::numeric_limits<int64_t>::max()};
 }
@@ -286,13 +287,14 @@ class Modes : public BaseRule {
     }
     at::Tensor open = at::arange(target.num_problems(), target.options().dtype(at::kLong));
     for (int64_t batch = 0; batch < effort.batches && open.numel() > 0; ++batch) {
-      if (cost.densities / std::max<int64_t>(1, batch) * (batch + 1) > effort.dearest) break;
+      if ((is_bare ? 2 : 1) * cost.densities > effort.dearest) break;
       const auto rest = target.select(open);
-      fits.add_at(open, searched(*rest, guess.select(open), effort, batch == 0, rng, cost));
+      fits.add_at(open, searched(*rest, guess.select(open), effort, batch, rng, cost));
       found = sorted_out(fits, effort.most);
       std::vector<int64_t> unfinished;
       for (size_t p = 0; p < found.size(); ++p)
-        if (!found[p].is_enough(effort.ends_a_mode) && (is_bare || !found[p].is_cut))
+        if (is_bare ? !found[p].is_enough(effort.ends_a_mode) || found[p].climbs.size() > 1
+                    : !found[p].is_enough(effort.ends_a_mode) && !found[p].is_cut)
           unfinished.push_back(static_cast<int64_t>(p));
       open = at::tensor(unfinished, open.options());
     }
@@ -334,11 +336,12 @@ class Modes : public BaseRule {
 
   /// The fits of a batch of starts. For images, few starts go first, and of later ones the highest
   /// quarter after a round goes on.
-  Fits searched(const Target& target, const AffineMap& guess, const Effort& effort, bool is_first,
+  Fits searched(const Target& target, const AffineMap& guess, const Effort& effort, int64_t batch,
                 at::Generator& rng, Cost& cost) const {
-    const bool is_bare = one_density_;
-    const int64_t starts =
-        is_first && !is_bare ? std::min(kFewStarts, effort.starts) : effort.starts;
+    const bool is_bare = one_density_, is_first = batch == 0;
+    const int64_t starts = is_bare    ? effort.starts << batch
+                           : is_first ? std::min(kFewStarts, effort.starts)
+                                      : effort.starts;
     at::Tensor from = start_points(target, guess, starts, is_first, rng, cost);
     if (!is_first && !is_bare) from = highest(target, from, cost);
     Fits fits;
@@ -427,40 +430,47 @@ class Modes : public BaseRule {
     return at::cat({known->to(z.options()).expand({problems, known->size(0), dim}), z}, 1);
   }
 
+  /// Which of S fits N(z_i, root_i root_i^T) are of the same mode as fit k, [S] bool: both are near
+  /// in standard deviations of either, and their volumes are alike.
+  static at::Tensor are_of_mode(const at::Tensor& z, const at::Tensor& root, int64_t k) {
+    const at::Tensor apart = z.to(at::kDouble) - z[k].to(at::kDouble), wide = root.to(at::kDouble);
+    const auto squared = [](const at::Tensor& triangle, const at::Tensor& x) {
+      return at::linalg_solve_triangular(triangle, x, /*upper=*/false).square().sum(-2);
+    };
+    const at::Tensor from_k = squared(wide[k], apart.t()),
+                     to_k = squared(wide, apart.unsqueeze(2)).squeeze(1);
+    const at::Tensor log_det = log_volume(root);
+    return ((at::maximum(from_k, to_k) < farthest_of_one_mode(z.size(1))) &
+            ((log_det - log_det[k]).abs() < kAlike))
+        .index_fill(0, at::full({1}, k, z.options().dtype(at::kLong)), true);
+  }
+
   static std::vector<Found> sorted_out(const Fits& fits, int64_t most) {
-    const at::Tensor mass = fits.log_mass.cpu().contiguous(), failed = fits.failed.cpu();
-    const at::Tensor log_det = log_volume(fits.root).cpu().contiguous();
-    const at::Tensor ends = fits.is_end.cpu();
-    const auto m = mass.accessor<double, 2>(), det = log_det.accessor<double, 2>();
+    const at::Tensor mass = fits.log_mass.cpu().contiguous(), ends = fits.is_end.cpu().contiguous();
+    const at::Tensor failed = fits.failed.cpu().contiguous();
+    const auto m = mass.accessor<double, 2>();
     const int64_t problems = mass.size(0), count = mass.size(1);
-    const double near = farthest_of_one_mode(fits.z.size(2));
     std::vector<Found> all(static_cast<size_t>(problems));
     for (int64_t p = 0; p < problems; ++p) {
-      const at::Tensor distance =
-          mutual_distances(fits.z.slice(0, p, p + 1), fits.root.slice(0, p, p + 1));
-      const at::Tensor apart = distance.squeeze(0).cpu().contiguous();
-      const auto far = apart.accessor<double, 2>();
-      std::vector<int64_t> order;
+      const bool *has_failed = failed[p].const_data_ptr<bool>(),
+                 *is_end = ends[p].const_data_ptr<bool>();
+      std::vector<int64_t> order;  // climbs of no mode yet, highest first
       for (int64_t s = 0; s < count; ++s)
-        if (!failed[p][s].item<bool>()) order.push_back(s);
+        if (!has_failed[s]) order.push_back(s);
       std::stable_sort(order.begin(), order.end(),
                        [&](int64_t a, int64_t b) { return m[p][a] > m[p][b]; });
-      const auto are_one = [&](int64_t a, int64_t b) {
-        return std::max(far[a][b], far[b][a]) < near && std::abs(det[p][a] - det[p][b]) < kAlike;
-      };
       Found& found = all[static_cast<size_t>(p)];
       std::vector<int64_t> arrivals;
-      for (const int64_t s : order) {
-        const int64_t arrived = ends[p][s].item<bool>() ? 1 : 0;
-        found.ends += arrived;
-        const auto climb = std::find_if(found.climbs.begin(), found.climbs.end(),
-                                        [&](int64_t k) { return are_one(k, s); });
-        if (climb == found.climbs.end()) {
-          found.climbs.push_back(s);
-          arrivals.push_back(arrived);
-        } else {
-          arrivals[static_cast<size_t>(climb - found.climbs.begin())] += arrived;
-        }
+      while (!order.empty()) {
+        const at::Tensor is_same =
+            are_of_mode(fits.z[p], fits.root[p], order.front()).cpu().contiguous();
+        const bool* same = is_same.const_data_ptr<bool>();
+        found.climbs.push_back(order.front());
+        arrivals.push_back(std::count_if(order.begin(), order.end(),
+                                         [&](int64_t s) { return same[s] && is_end[s]; }));
+        found.ends += arrivals.back();
+        order.erase(std::remove_if(order.begin(), order.end(), [&](int64_t s) { return same[s]; }),
+                    order.end());
       }
       std::vector<double> masses;  // relative to the heaviest
       for (const int64_t s : found.climbs)

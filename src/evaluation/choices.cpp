@@ -254,8 +254,6 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
   if (size.num_problems > 1)
     budget.base_cost = static_cast<int64_t>(static_cast<double>(base.cost.densities) /
                                             pilots_count * (1 + 0.5 / std::sqrt(pilots_count)));
-  if (parts.driver->shares_fit())
-    budget.base_cost = first.cost.densities / std::min(parts.options.chunk, num_problems);
   if (base.partition)
     budget.num_anneals *= static_cast<double>(base.partition->num_parts()) / pilots_count;
   const CentredProblem centre = centred(parts, *pilots, base, forces, kSharedStream);

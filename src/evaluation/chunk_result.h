@@ -90,14 +90,10 @@ struct ChunkResult {
   int64_t chunk = 0;
   std::vector<int64_t> indices;  // of its problems in their data set
   std::vector<ChunkRun> runs;
-  std::optional<Plan> plan;  // its own plan, if plans are not shared
-  Cost base;                 // of fitting bases
-  Cost tuning;  // of centres, its plan, the choice of the number of chains, the witness
+  std::optional<Plan> plan;             // its own plan, if plans are not shared
+  Cost base;                            // of fitting bases, if each problem has its own
+  Cost tuning;                          // of centres, its plan, the witness
   std::optional<SettledShare> settled;  // of replicates, where there is a witness
-  // With `error`: the rounds before the estimate, and the integral over beta of the standard
-  // deviation of the work rate, by the plan's pilot, in the part of the base where it is largest.
-  std::vector<Round> rounds;
-  std::optional<double> barrier;
   bool is_cut = false;      // a round stands for an estimate that was stopped; never in files
   bool is_control = false;  // of the control; its number says so in files
 };

@@ -10,19 +10,6 @@ namespace {
 
 constexpr double kSlight = 0.05;  // nats: disagreement that does not matter
 
-double variance_of_mean(const std::vector<double>& values, double mean) {
-  double sum = 0;
-  for (const double value : values) sum += (value - mean) * (value - mean);
-  const auto count = static_cast<double>(values.size());
-  return sum / (count * (count - 1));
-}
-
-double mean_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 /// True if the values are much farther from their weighted mean than their own errors say, by chi^2
 /// over its degrees of freedom. Values of large error do not move that mean.
 bool contradict(const at::Tensor& value, const at::Tensor& std_error) {
@@ -34,53 +21,6 @@ bool contradict(const at::Tensor& value, const at::Tensor& std_error) {
   const at::Tensor mean = (weight * value).sum() / weight.sum();
   const double chi2 = ((value - mean) / error).square().sum().item<double>() / (count - 1);
   return spread > kSlight && !(chi2 < kFar);
-}
-
-/// The estimates of each chunk. The replicates of a chunk have one base.
-std::vector<std::vector<double>> values_by_chunk(const std::string& method,
-                                                 const RunResults& results) {
-  std::vector<std::vector<double>> all;
-  for (const auto& [number, chunk] : results.chunks) {
-    std::vector<double> values;
-    for (const ChunkRun& run : chunk.runs)
-      if (run.method == method)
-        values.insert(values.end(), run.log_normalizer.begin(), run.log_normalizer.end());
-    if (values.size() >= 3) all.push_back(std::move(values));
-  }
-  return all;
-}
-
-/// The variance of the mean from the spread of J chunks; 0 if their replicates explain it. Chance
-/// alone exceeds that in 1 of 20 calls.
-double variance_beyond_replicates(const std::vector<std::vector<double>>& all) {
-  if (all.size() < 2) return 0;
-  double within = 0, replicates = 0;
-  std::vector<double> means;
-  for (const std::vector<double>& chunk : all) {
-    const auto count = static_cast<double>(chunk.size());
-    means.push_back(mean_of(chunk));
-    within += variance_of_mean(chunk, means.back()) * count * (count - 1);
-    replicates += count;
-  }
-  const auto chunks = static_cast<double>(all.size());
-  const double by_replicates = within / ((replicates - chunks) * replicates);
-  const double by_chunks = variance_of_mean(means, mean_of(means));
-  return by_chunks > (1 + 3 * std::sqrt(2 / (chunks - 1))) * by_replicates ? by_chunks : 0;
-}
-
-/// True if two chunks differ by more than the spread of their replicates explains. With more pairs,
-/// the largest difference by chance grows: tails of Student's t fall as t^-(degrees of freedom).
-bool chunks_are_apart(const std::vector<std::vector<double>>& all) {
-  const double pairs = 0.5 * static_cast<double>(all.size()) * static_cast<double>(all.size() - 1);
-  for (size_t i = 0; i < all.size(); ++i)
-    for (size_t j = 0; j < i; ++j) {
-      const auto freedom = static_cast<double>(all[i].size() + all[j].size() - 2);
-      const double errors = 5.0 * std::pow(pairs, 1 / freedom);
-      const double a = mean_of(all[i]), b = mean_of(all[j]);
-      const double error = std::sqrt(variance_of_mean(all[i], a) + variance_of_mean(all[j], b));
-      if (std::abs(a - b) > kSlight && std::abs(a - b) > errors * error) return true;
-    }
-  return false;
 }
 
 /// True if the witness is higher by more than both errors and the bias of the estimate allow.
@@ -137,8 +77,6 @@ const DoubtEntry& entry_of(Doubt doubt) {
        "lower `error` and raise `max_evaluations`, or raise `budget` or `steps`"},
       {Doubt::kReplicates, "replicates", "replicates of this one density contradict each other",
        "lower `error`, raise `budget`, or try the `base` mixture"},
-      {Doubt::kBases, "bases", "separately fitted bases lead to different values",
-       "lower `error` or raise `budget`"},
       {Doubt::kRefuted, "refuted",
        "a second opinion, also a lower bound, is higher: the chains missed a part of the density",
        "leave the `base` to auto"},
@@ -171,14 +109,12 @@ const DoubtEntry& entry_of(Doubt doubt) {
 double error_of_replicates(const MethodTable& table, const RunResults& results) {
   const double error =
       std_error_of_replicates(table.matrix("log_normalizer"), table.matrix("std_error"));
-  const double by_chunks =
-      std::sqrt(variance_beyond_replicates(values_by_chunk(table.method, results)));
   constexpr double kLeastExpected = 0.003;  // the forward share above a witness's quantile
   constexpr double kErrors = 2.0;           // of the share: less is chance
   const HardlySeen found = hardly_seen(results, kLeastExpected);
   const double beyond_chance = found.share * found.share - found.chance * found.chance;
   const double missed = found.share > kErrors * found.chance ? std::sqrt(beyond_chance) : 0;
-  return std::hypot(std::max(error, by_chunks), missed);
+  return std::hypot(error, missed);
 }
 
 std::vector<Doubt> doubts_of_replicates(const MethodTable& table, const RunResults& results) {
@@ -194,7 +130,6 @@ std::vector<Doubt> doubts_of_replicates(const MethodTable& table, const RunResul
     }
   if (2 * flagged >= estimates) doubts.push_back(Doubt::kMostFlagged);
   if (contradict(value, table.matrix("std_error"))) doubts.push_back(Doubt::kReplicates);
-  if (chunks_are_apart(values_by_chunk(table.method, results))) doubts.push_back(Doubt::kBases);
   if (results.state.witness &&
       refutes(*results.state.witness, mean, error_of_replicates(table, results),
               table.matrix("bias").mean().item<double>()))

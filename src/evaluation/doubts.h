@@ -15,7 +15,6 @@ struct RunResults;
 enum class Doubt {
   kMostFlagged,  // at least half of the estimates have a flag
   kReplicates,   // replicates of one density contradict each other
-  kBases,        // chunks, whose bases were fitted separately, contradict each other
   kRefuted,      // a second opinion, which is a lower bound too, is higher
   kSettled,      // settled particles reach places where chains have not been
   kUndefined,    // NaN or +inf
@@ -34,9 +33,8 @@ struct DoubtEntry {
 const DoubtEntry& entry_of(Doubt doubt);
 
 /// Monte Carlo error of the mean over replicates of one density, nats: from their spread or, where
-/// that is larger, from their own errors. Two further sources count where chance does not explain
-/// them. One is the spread of chunks, whose bases were fitted separately, if it is larger still.
-/// The other, added in squares, is the mass that settled particles find where chains hardly go.
+/// that is larger, from their own errors. Added in squares is the mass that settled particles find
+/// where chains hardly go, if chance does not explain it.
 double error_of_replicates(const MethodTable& table, const RunResults& results);
 
 /// The doubts about replicates of one density.

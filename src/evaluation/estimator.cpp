@@ -58,7 +58,11 @@ TunedEstimator Estimator::tune(const Target& given, int64_t num_problems) const 
   } else {
     state.rule = parts_->driver->rule(state.base);
   }
-  if (!parts_->shares_plan() || parts_->driver->plans_by_chunk(options(), state.base)) {
+  share_fit(state, pilots);
+  if (state.fit) state.fitting = state.fit->cost;
+  if (parts_->driver->plan(*parts_, pilots, num_problems, state))
+    return restore(std::move(state), pilots);
+  if (!parts_->shares_plan()) {
     state.plan.reset();
   } else if (options().budget) {
     TunedPlan found =
@@ -69,25 +73,31 @@ TunedEstimator Estimator::tune(const Target& given, int64_t num_problems) const 
     state.plan = freeze(*parts_->rule, *options().step_size);
     state.plan->num_particles = options().chains;
   } else if (!state.plan) {
-    const Base base = fit_base(*parts_, *state.rule, pilots, kSharedStream);
+    const Base base = fit_base(*parts_, state, pilots, kSharedStream);
     const CentredProblem centre = centred(*parts_, pilots, base, state.forces, kSharedStream);
     TunedPlan found = make_plan(*parts_, centre.problem, kSharedStream);
     state.plan = std::move(found.plan);
     state.tuning += base.cost + centre.cost + found.cost;
   }
-  parts_->driver->complete(*parts_, given, state);
   return restore(std::move(state), pilots);
+}
+
+void Estimator::share_fit(TunedState& state, const Target& given) const {
+  if (parts_->driver->shares_fit())
+    state.fit = std::make_shared<const Base>(
+        fit_base(*parts_, *state.rule, *given.slice(0, 1), kSharedStream));
 }
 
 TunedEstimator Estimator::restore(TunedState state, const Target& given) const {
   std::vector<std::shared_ptr<const Method>> methods = parts_->methods;
   state.learned.clear();
   if (!state.rule) state.rule = parts_->driver->rule(state.base);
+  if (!state.fit) share_fit(state, given);
   for (size_t m = 0; m < methods.size(); ++m) {
     if (!methods[m]->learns()) continue;
     const auto start = std::chrono::steady_clock::now();
     const auto first = first_pilots(given);
-    const Base base = fit_base(*parts_, *state.rule, *first, kSharedStream);
+    const Base base = fit_base(*parts_, state, *first, kSharedStream);
     const CentredProblem centre = centred(*parts_, *first, base, state.forces, kSharedStream);
     Pilots pilots{centre.problem, derive_seed(options().seed, Purpose::kTrain, m),
                   base.cost + centre.cost};

@@ -37,11 +37,13 @@ class Estimator {
   TunedEstimator tune(const Target& pilots, int64_t num_problems = 0) const;
 
   /// The result of an earlier `tune` with the same options, from its `state`. Only methods learn
-  /// again: the learned parameters are a function of options and problems, and are not stored.
+  /// again, and a fit that problems share is made again: both are a function of options and
+  /// problems, and are not stored.
   TunedEstimator restore(TunedState state, const Target& pilots) const;
 
  private:
   std::shared_ptr<const Target> first_pilots(const Target& given) const;
+  void share_fit(TunedState& state, const Target& given) const;
 
   std::shared_ptr<const EstimatorParts> parts_;
 };

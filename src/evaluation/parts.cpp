@@ -12,12 +12,12 @@
 namespace crais {
 namespace {
 
-/// The base of one problem for `count` replicates of it. Cost: that of the single fit.
+/// The base of one problem for `count` replicates of it, at no cost.
 Base repeated(const Base& fit, int64_t count) {
   Base base = together(std::vector<Base>(static_cast<size_t>(count), fit));
   const at::Tensor parts = at::arange(fit.map.num_problems(), fit.map.options().dtype(at::kLong));
   base.map = fit.map.select(parts.repeat({count}));
-  base.cost = fit.cost;
+  base.cost = {};
   return base;
 }
 
@@ -93,8 +93,18 @@ at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpo
 Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
               uint64_t stream) {
   at::Generator rng = stream_of(parts, target, Purpose::kBase, stream);
-  if (!parts.driver->shares_fit() || target.num_problems() == 1) return rule.build(target, rng);
-  return repeated(rule.build(*target.slice(0, 1), rng), target.num_problems());
+  return rule.build(target, rng);
+}
+
+Base fit_base(const EstimatorParts& parts, const TunedState& state, const Target& target,
+              uint64_t stream) {
+  if (state.fit) return repeated(*state.fit, target.num_problems());
+  return fit_base(parts, *state.rule, target, stream);
+}
+
+Plan repeated(const Plan& plan, int64_t count) {
+  const int64_t columns = plan.betas.size(1);
+  return columns == 1 ? plan : select(plan, at::arange(columns, at::kLong).repeat({count}));
 }
 
 CentredProblem centred(const EstimatorParts& parts, const Target& target, const Base& base,

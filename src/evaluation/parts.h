@@ -18,6 +18,7 @@
 namespace crais {
 
 class Driver;
+struct TunedState;
 
 /// The objects that options name. Immutable: threads may share it.
 class EstimatorParts {
@@ -65,6 +66,11 @@ at::Generator stream_of(const EstimatorParts& parts, const Target& target, Purpo
 /// Fits bases for the problems of `target`. Cost: in the base.
 Base fit_base(const EstimatorParts& parts, const BaseRule& rule, const Target& target,
               uint64_t stream);
+/// The same by the rule of `state`, or copies of the fit that all problems share, at no cost.
+Base fit_base(const EstimatorParts& parts, const TunedState& state, const Target& target,
+              uint64_t stream);
+/// A plan of the parts of one fit, for `count` problems that share it.
+Plan repeated(const Plan& plan, int64_t count);
 
 /// A problem prepared for annealing: divided into the parts of its base, with `forces` if given
 /// (Target::with_forces), and centred by a pilot if the path needs it; with the cost of both.

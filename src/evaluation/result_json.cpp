@@ -195,6 +195,27 @@ Witness witness_from(const json& object, const std::string& source) {
           json_field<bool>(object, "is_doubtful", source)};
 }
 
+json to_json(const Rounds& rounds) {
+  json object = {{"is_short", rounds.is_short}, {"each", json::array()}};
+  if (rounds.barrier) object["barrier"] = json_number(*rounds.barrier);
+  for (const Round& round : rounds.each)
+    object["each"].push_back({{"evaluations", json_number(round.evaluations)},
+                              {"log_normalizer", json_number(round.log_normalizer)},
+                              {"error", json_number(round.error)}});
+  return object;
+}
+
+Rounds rounds_from(const json& object, const std::string& source) {
+  Rounds rounds;
+  rounds.is_short = json_field<bool>(object, "is_short", source);
+  if (object.contains("barrier")) rounds.barrier = json_number_field(object, "barrier", source);
+  for (const auto& round : json_field<std::vector<json>>(object, "each", source))
+    rounds.each.push_back({json_number_field(round, "evaluations", source),
+                           json_number_field(round, "log_normalizer", source),
+                           json_number_field(round, "error", source)});
+  return rounds;
+}
+
 json to_json(const ChunkResult& result) {
   json object = {{"chunk", result.chunk},
                  {"indices", result.indices},
@@ -206,11 +227,6 @@ json to_json(const ChunkResult& result) {
     object["settled"] = {{"above", json_number(result.settled->above)},
                          {"expected", json_number(result.settled->expected)},
                          {"num_effective", json_number(result.settled->num_effective)}};
-  if (result.barrier) object["barrier"] = json_number(*result.barrier);
-  for (const Round& round : result.rounds)
-    object["rounds"].push_back({{"evaluations", json_number(round.evaluations)},
-                                {"log_normalizer", json_number(round.log_normalizer)},
-                                {"error", json_number(round.error)}});
   for (const auto& run : result.runs) {
     json entry = {{"method", run.method},
                   {"repeat", run.repeat},
@@ -243,12 +259,6 @@ ChunkResult chunk_from(const json& object, const std::string& source) {
                 !(result.settled->num_effective <= 0),
             source, "the share of settled particles is out of range");
   }
-  if (object.contains("barrier")) result.barrier = json_number_field(object, "barrier", source);
-  if (object.contains("rounds"))
-    for (const auto& round : json_field<std::vector<json>>(object, "rounds", source))
-      result.rounds.push_back({json_number_field(round, "evaluations", source),
-                               json_number_field(round, "log_normalizer", source),
-                               json_number_field(round, "error", source)});
   if (object.contains("plan")) {
     result.plan = plan_from(object["plan"], source);
     const auto columns = static_cast<size_t>(result.plan->betas.size(1));

@@ -4,13 +4,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "evaluation/chunk_result.h"
+#include "evaluation/tuned_estimator.h"
 
 namespace crais {
 
 nlohmann::json to_json(const Cost& cost);
 nlohmann::json to_json(const Plan& plan);
 nlohmann::json to_json(const Witness& witness);
+nlohmann::json to_json(const Rounds& rounds);
 nlohmann::json to_json(const ChunkResult& result);
 
 /// The inverse functions. Each throws Error kData, one line that begins with `source`, for a field
@@ -20,6 +21,7 @@ nlohmann::json to_json(const ChunkResult& result);
 Cost cost_from(const nlohmann::json& object, const std::string& key, const std::string& source);
 Witness witness_from(const nlohmann::json& object, const std::string& source);
 Plan plan_from(const nlohmann::json& object, const std::string& source);
+Rounds rounds_from(const nlohmann::json& object, const std::string& source);
 ChunkResult chunk_from(const nlohmann::json& object, const std::string& source);
 
 }  // namespace crais

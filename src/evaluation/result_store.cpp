@@ -242,10 +242,12 @@ std::shared_ptr<const void> ResultStore::claim_reports() const {
 }
 
 void ResultStore::write_state(const TunedState& state) const {
-  json content = {{"base", state.base}, {"tuning", to_json(state.tuning)}};
+  json content = {
+      {"base", state.base}, {"fitting", to_json(state.fitting)}, {"tuning", to_json(state.tuning)}};
   if (state.forces) content["forces"] = kBfloat16;
   if (state.witness) content["witness"] = to_json(*state.witness);
   if (state.plan) content["plan"] = to_json(*state.plan);
+  if (!state.rounds.each.empty()) content["rounds"] = to_json(state.rounds);
   for (const auto& [method, learning] : state.learned)
     content["learned"][method] = {{"cost", to_json(learning.cost)}, {"seconds", learning.seconds}};
   write_file_new(folder_ / "plan.json", sealed(fingerprint_, content));
@@ -258,6 +260,7 @@ std::optional<TunedState> ResultStore::read_state() const {
   const json content = read_sealed(path, fingerprint_);
   TunedState state;
   state.base = json_field<std::string>(content, "base", source);
+  state.fitting = cost_from(content, "fitting", source);
   state.tuning = cost_from(content, "tuning", source);
   if (content.contains("forces")) {
     const auto forces = json_field<std::string>(content, "forces", source);
@@ -268,6 +271,7 @@ std::optional<TunedState> ResultStore::read_state() const {
   if (content.contains("witness"))
     state.witness = witness_from(json_field<json>(content, "witness", source), source);
   if (content.contains("plan")) state.plan = plan_from(content["plan"], source);
+  if (content.contains("rounds")) state.rounds = rounds_from(content["rounds"], source);
   if (content.contains("learned"))
     for (const auto& [method, learning] : content["learned"].items())
       state.learned[method] = {cost_from(learning, "cost", source),

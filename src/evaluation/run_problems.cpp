@@ -48,7 +48,7 @@ std::optional<Lengthened> ready(const ProblemSource& problems, const Estimator& 
   }
   if (stored) return Lengthened{estimator.restore(std::move(*stored), *pilots), {}};
   std::optional<Lengthened> tuned = Lengthened{estimator.tune(*pilots, problems.count), {}};
-  if (settings.error && !tuned->tuned.plans_by_chunk()) {
+  if (settings.error && !tuned->tuned.state().fit) {
     if (!problems.control || settings.plan_per_problem)
       throw argument_error(
           "`error` of single problems needs a control and a plan that all share; ask for `steps`");
@@ -56,7 +56,8 @@ std::optional<Lengthened> ready(const ProblemSource& problems, const Estimator& 
                        options.threads, stop);
     if (!tuned) return {};
   }
-  if (options.store) options.store->write_state(tuned->tuned.state());
+  if (options.store && !tuned->tuned.state().is_cut)
+    options.store->write_state(tuned->tuned.state());
   return tuned;
 }
 
@@ -112,10 +113,27 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
     separate_control(chunks, results);
     return results;
   }
-  std::optional<Lengthened> found = ready(problems, estimator, options, std::move(stored), stop);
+  std::optional<Lengthened> found;
+  try {
+    found = ready(problems, estimator, options, std::move(stored), stop);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInterrupted || !options.observer) throw;
+  }
   if (!found) return results;
   const TunedEstimator& tuned = found->tuned;
   results.state = tuned.state();
+  if (results.state.is_cut) {
+    // The last round is an estimate too, of particles that nothing else has seen.
+    if (!options.observer) throw Error(ErrorKind::kInterrupted, "stopped between rounds");
+    ChunkResult result;
+    result.indices =
+        indices_of(problems, 0, static_cast<int64_t>(results.state.rounds.last->flags.size()));
+    result.runs.push_back(*results.state.rounds.last);
+    result.is_cut = true;
+    options.observer->chunk(result);
+    results.chunks.emplace(0, std::move(result));
+    return results;
+  }
   const std::optional<TunedEstimator> of_control =
       problems.control ? std::optional(control_estimator(tuned)) : std::nullopt;
   require_weights(tuned.num_chains(), std::min(chunks.size, problems.count),
@@ -143,11 +161,7 @@ RunResults run_problems(const ProblemSource& problems, const Estimator& estimato
     result.indices = indices_of(source, begin, end);
     result.is_control = is_control;
     const std::lock_guard lock(mutex);
-    if (result.is_cut) {
-      if (!options.observer) throw Error(ErrorKind::kInterrupted, "stopped between rounds");
-      stopped = true;
-    }
-    if (options.store && !result.is_cut) options.store->write_chunk(result);
+    if (options.store) options.store->write_chunk(result);
     if (options.observer) options.observer->chunk(result);
     results.chunks.emplace(c, std::move(result));
   };

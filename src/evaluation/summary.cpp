@@ -98,7 +98,7 @@ std::vector<MethodTable> tables(const RunResults& results) {
 }
 
 MethodSummary summarise_method(const MethodTable& table, const RunResults& results) {
-  Cost base, tuning = results.state.tuning;
+  Cost base = results.state.fitting, tuning = results.state.tuning;
   for (const auto& [chunk, result] : results.chunks) {
     base += result.base;
     tuning += result.tuning;
@@ -134,32 +134,6 @@ MethodSummary summarise_method(const MethodTable& table, const RunResults& resul
   s.tuning_evaluations = static_cast<double>(prepared.densities) / problems;
   s.cost = base + prepared + table.cost;
   return s;
-}
-
-std::vector<Round> rounds_of(const RunResults& results) {
-  std::vector<Round> rounds;
-  std::vector<double> counts;
-  for (const auto& [number, chunk] : results.chunks)
-    for (size_t r = 0; r < chunk.rounds.size(); ++r) {
-      if (r == rounds.size()) {
-        rounds.emplace_back();
-        counts.push_back(0);
-      }
-      rounds[r].evaluations += chunk.rounds[r].evaluations;
-      rounds[r].log_normalizer += chunk.rounds[r].log_normalizer;
-      rounds[r].error = std::hypot(rounds[r].error, chunk.rounds[r].error);
-      counts[r] += 1;
-    }
-  for (size_t r = 0; r < rounds.size(); ++r)
-    for (double Round::*part : {&Round::evaluations, &Round::log_normalizer, &Round::error})
-      rounds[r].*part /= counts[r];
-  return rounds;
-}
-
-std::optional<double> barrier_of(const RunResults& results) {
-  std::optional<double> largest;
-  for (const auto& [number, chunk] : results.chunks) largest = std::max(largest, chunk.barrier);
-  return largest;
 }
 
 std::string RunningMean::add(const ChunkResult& result) {

@@ -84,12 +84,6 @@ struct MethodSummary {
 };
 MethodSummary summarise_method(const MethodTable& table, const RunResults& results);
 
-/// With `error`, the rounds of all chunks together: the mean over the chunks that had a round, and
-/// its error. Else empty.
-std::vector<Round> rounds_of(const RunResults& results);
-/// The largest barrier of a chunk: see ChunkResult.
-std::optional<double> barrier_of(const RunResults& results);
-
 /// What a progress line says: the running mean of the first method, "log p -87.31 +- 0.21".
 class RunningMean {
  public:

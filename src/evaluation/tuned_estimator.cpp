@@ -7,7 +7,6 @@
 #include "evaluation/driver.h"
 #include "evaluation/parts.h"
 #include "samplers/blocks.h"
-#include "util/error.h"
 
 namespace crais {
 namespace {
@@ -55,49 +54,21 @@ int64_t TunedEstimator::num_chains() const {
   return state_.plan ? state_.plan->num_particles : options().chains;
 }
 
-bool TunedEstimator::plans_by_chunk() const {
-  return parts_->driver->plans_by_chunk(options(), state_.base);
-}
-
-Plan Driver::plan(const EstimatorParts& parts, const std::string& /*base*/, const Problem& problem,
-                  ChunkResult& result, Rounds& /*rounds*/) const {
-  TunedPlan own = make_plan(parts, problem, static_cast<uint64_t>(result.chunk));
-  result.tuning += own.cost;
-  return std::move(own.plan);
-}
-
 ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target) const {
   ChunkResult result;
   result.chunk = chunk;
-  Rounds rounds;
-  try {
-    estimate(target, result, rounds);
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kInterrupted || !rounds.last) throw;
-    // The last round is an estimate too, of particles that nothing else has seen.
-    for (int64_t& flags : rounds.last->flags) flags |= kMissedTarget;
-    rounds.last->method = options().methods.front();
-    result.runs.clear();
-    result.runs.push_back(std::move(*rounds.last));
-    result.is_cut = true;
-  }
-  result.tuning += rounds.cost;
-  result.rounds = std::move(rounds.rounds);
-  result.barrier = rounds.barrier;
-  return result;
-}
-
-void TunedEstimator::estimate(const Target& target, ChunkResult& result, Rounds& rounds) const {
-  const auto stream = static_cast<uint64_t>(result.chunk);
-  const Base base = fit_base(*parts_, *state_.rule, target, stream);
+  const auto stream = static_cast<uint64_t>(chunk);
+  const Base base = fit_base(*parts_, state_, target, stream);
   result.base = base.cost;
   const CentredProblem centre = centred(*parts_, target, base, state_.forces, stream);
   result.tuning = centre.cost;
   Plan plan{{}, {}, options().chains};
   if (state_.plan) {
-    plan = *state_.plan;
+    plan = state_.fit ? repeated(*state_.plan, target.num_problems()) : *state_.plan;
   } else if (parts_->num_anneals() > 0) {
-    plan = parts_->driver->plan(*parts_, state_.base, centre.problem, result, rounds);
+    TunedPlan own = make_plan(*parts_, centre.problem, stream);
+    result.tuning += own.cost;
+    plan = std::move(own.plan);
     result.plan = base.partition ? select(plan, base.main_rows()) : plan;
   }
   const std::vector<int64_t> base_flags = flags_of(base);
@@ -126,11 +97,13 @@ void TunedEstimator::estimate(const Target& target, ChunkResult& result, Rounds&
       run.seconds = std::chrono::duration<double>(Clock::now() - start).count();
       for (size_t i = 0; i < base_flags.size(); ++i) run.flags[i] |= base_flags[i];
       if (base.at_least.defined() && method.num_anneals() > 0) flag_below(base.at_least, run);
-      if (rounds.is_short && method.num_anneals() > 0 && round_of(run).error > *options().error)
+      if (state_.rounds.is_short && method.num_anneals() > 0 &&
+          round_of(run).error > *options().error)
         for (int64_t& flags : run.flags) flags |= kMissedTarget;
       result.runs.push_back(std::move(run));
     }
   }
+  return result;
 }
 
 }  // namespace crais

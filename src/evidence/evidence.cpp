@@ -21,27 +21,24 @@ class EvidenceDriver : public Driver {
     return {rule("mixture"), {}, {}};
   }
 
-  bool plans_by_chunk(const EstimateOptions& options, const std::string& base) const override {
-    return is_mixture(base) || options.error;
-  }
-
-  Plan plan(const EstimatorParts& parts, const std::string& base, const Problem& problem,
-            ChunkResult& result, Rounds& rounds) const override {
-    const auto stream = static_cast<uint64_t>(result.chunk);
-    const Cost spent = result.base + result.tuning;
-    if (parts.options.error) return plan_by_rounds(parts, problem, spent, stream, rounds);
-    if (!is_mixture(base)) return Driver::plan(parts, base, problem, result, rounds);
-    TunedPlan own = replicated_plan(parts, problem, spent, stream);
-    result.tuning += own.cost;
-    return std::move(own.plan);
-  }
-
-  void complete(const EstimatorParts& parts, const Target& target,
-                TunedState& state) const override {
-    const std::vector<std::string>& methods = parts.options.methods;
-    if (parts.options.witness && !is_mixture(state.base) &&
-        std::find(methods.begin(), methods.end(), "ais") != methods.end())
-      state.witness = second_opinion(parts.options, target, state.tuning);
+  /// Replicates of one chunk are pilots.
+  bool plan(const EstimatorParts& parts, const Target& pilots, int64_t num_problems,
+            TunedState& state) const override {
+    const EstimateOptions& options = parts.options;
+    if (options.witness && !is_mixture(state.base) &&
+        std::find(options.methods.begin(), options.methods.end(), "ais") != options.methods.end())
+      state.witness = second_opinion(options, pilots, state.tuning);
+    if (parts.num_anneals() == 0 || !(options.error || options.budget || is_mixture(state.base)))
+      return false;
+    const auto few = pilots.slice(0, std::min(options.chunk, pilots.num_problems()));
+    const CentredProblem centre = centred(parts, *few, fit_base(parts, state, *few, kSharedStream),
+                                          state.forces, kSharedStream);
+    state.tuning += centre.cost;
+    if (options.error)
+      plan_by_rounds(parts, centre.problem, num_problems, state);
+    else
+      plan_of_replicates(parts, centre.problem, num_problems, state);
+    return true;
   }
 
   void check(const EstimatorParts& parts, const std::string& base, const Problem& problem,

@@ -128,8 +128,7 @@ struct Trial {
     return error > other.error ? gain > kErrors * error : gain > -kErrors * other.error;
   }
 
- private:
-  static constexpr double kErrors = 4;
+  static constexpr double kErrors = 4;  // that are no chance
 };
 
 /// The weighted particles of all trials. A trial that found mass which others missed gets a greater
@@ -204,20 +203,22 @@ class Mixture : public BaseRule {
   };
 
   Base fitted(const Target& one, at::Generator& rng) const {
-    Search search{one, rng, {}, {}};
     // Particles would be too few for covariances, and widening costs nats in proportion to the
     // dimension.
     if (one.dim() > kManyDims)
       return make_variational(make_modes({}, options_), {.pairs = 64, .with_curvatures = false})
           ->build(one, rng);
-    Found found = searched(search);
-    if (found.still_climbs) {  // perhaps from a stray mode, far from all others
+    Search search{one, rng, {}, {}};
+    Trial best = searched(search);
+    if (std::isfinite(best.value)) {  // what one search misses, another may find
       Search again{one, rng, search.cost, {}};
-      Found second = searched(again);
+      Trial second = searched(again);
       search.cost = again.cost;
-      if (second.best.beats(found.best)) found = std::move(second);
+      const double apart = std::abs(best.value - second.value),
+                   chance = Trial::kErrors * std::hypot(best.error, second.error);
+      if (second.beats(best)) best = std::move(second);
+      best.may_miss |= apart > std::max(kVague, chance);
     }
-    const Trial& best = found.best;
     if (!best.parts) return Base(first_guess(one));
     const Normals& normals = best.parts->normals;
     const at::TensorOptions wide = one.options().dtype(at::kDouble);
@@ -228,13 +229,8 @@ class Mixture : public BaseRule {
     return base;
   }
 
-  /// The best trial of a search, and whether it was far from its end when its rounds were over.
-  struct Found {
-    Trial best;
-    bool still_climbs = false;
-  };
-
-  Found searched(Search& search) const {
+  /// The best trial.
+  Trial searched(Search& search) const {
     const Base modes = make_modes({}, options_)->build(search.one, search.rng);
     search.cost += modes.cost;
     const at::Tensor share = modes.partition
@@ -244,7 +240,7 @@ class Mixture : public BaseRule {
     Trial best;
     if (is_nearly_normal(modes, search)) {
       best.parts = std::make_shared<Parts>(search.one, normals);
-      return {std::move(best), false};
+      return best;
     }
     best = attempt([&] { return tried(search, normals); });
     best.may_miss = modes.ambiguous.any().item<bool>();
@@ -252,8 +248,8 @@ class Mixture : public BaseRule {
     search.splines_hold = by_splines.may_reach(std::max(best.value, by_prior.value));
     for (const Trial& rough : {by_splines, by_prior})
       if (rough.beats(best)) best = rough;
-    const bool still_climbs = improve(search, best);
-    return {std::move(best), still_climbs};
+    improve(search, best);
+    return best;
   }
 
   /// True if all starts of the search led to one mode, half of the draws from the normal there
@@ -288,20 +284,18 @@ class Mixture : public BaseRule {
     }
   }
 
-  /// Rounds of settling, fit and trial. True if the last one still gained much.
-  bool improve(Search& search, Trial& best) const {
-    if (!best.parts) return false;
+  /// Rounds of settling, fit and trial, while they gain.
+  void improve(Search& search, Trial& best) const {
+    if (!best.parts) return;
     const int64_t most = rounds_ > 0 ? rounds_ + kMoreRounds : 0;
-    double gain = 0;
     for (int64_t round = 1; round <= most; ++round) {
       const at::Tensor draws = settled(best, search);
       Trial next = attempt([&] { return tried(search, best_fit(draws, best, search)); });
-      gain = next.value - best.value;
+      const double gain = next.value - best.value;
       const bool has_settled = best.error < kCertain && gain < kSmall;
       if (next.beats(best)) best = std::move(next);
-      if (has_settled || (round >= rounds_ && !(gain > kClear))) return false;
+      if (has_settled || (round >= rounds_ && !(gain > kClear))) return;
     }
-    return gain > kClear;
   }
 
   /// A fit of some normals to draws z [S,K,D] of K particles, or a refit of those present: the one

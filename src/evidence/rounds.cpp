@@ -24,27 +24,33 @@ constexpr int64_t kPilotChains = 16, kFewestSteps = 32, kMostSteps = 300;
 struct Replicates {
   const EstimatorParts& parts;
   const Problem& problem;
-  int64_t count;            // of replicates
+  int64_t num_problems;     // replicates that share fit, pilots and rounds
+  int64_t count;            // of the replicates of `problem`
   int64_t each;             // parts of a replicate
   int64_t few;              // chains of each part, before longer chains are worth more
-  double pilots_per_chain;  // pilot chains of the one replicate that is tuned, spread over all
+  double pilots_per_chain;  // pilot chains of the one replicate that is tuned, shared by all
   bool has_witness;         // particles of every chain settle
   int64_t last;             // evaluations of each chain after its last transition
 
-  Replicates(const EstimatorParts& estimator_parts, const Problem& in_parts)
+  Replicates(const EstimatorParts& estimator_parts, const Problem& in_parts, int64_t all)
       : parts(estimator_parts),
         problem(in_parts),
+        num_problems(all),
         count(in_parts.partition() ? in_parts.partition()->num_problems : in_parts.num_problems()),
         each(in_parts.num_problems() / count),
         few(std::clamp(kChainsOfParts / each, kFewestOfPart, kFewChains)),
-        pilots_per_chain(static_cast<double>(kPilotChains) / static_cast<double>(count)),
+        pilots_per_chain(static_cast<double>(kPilotChains) / static_cast<double>(all)),
         has_witness(estimator_parts.options.witness && (estimator_parts.options.base == "auto" ||
                                                         is_mixture(estimator_parts.options.base))),
         last(has_witness ? 1 : 0) {}
 
-  /// Evaluations of a replicate, of those for all.
+  /// Evaluations of a replicate, of those for the replicates of `problem`.
   double of_one(const Cost& all) const {
     return static_cast<double>(all.densities) / static_cast<double>(count);
+  }
+  /// The same, of those that all share.
+  double of_all(const Cost& all) const {
+    return static_cast<double>(all.densities) / static_cast<double>(num_problems);
   }
 
   /// Evaluations of a replicate that the witness takes.
@@ -88,7 +94,6 @@ struct Replicates {
     options.num_particles = std::max(kPilotChains, parts.options.pilot_chains.value_or(0));
     options.shared = false;
     PilotRun pilot = run_pilot(one(), *parts.path, rule, *parts.transition, options, rng);
-    pilot.plan = select(pilot.plan, at::arange(each, at::kLong).repeat({count}));
     pilot.plan.num_particles = chains;
     return pilot;
   }
@@ -106,10 +111,13 @@ enum class Cover { kFull, kDoubtful, kPoor };
 /// Rounds on replicates, and the plans that they follow.
 class RoundRunner : public Replicates {
  public:
-  RoundRunner(const EstimatorParts& parts, const Problem& problem, uint64_t stream, Rounds& rounds)
-      : Replicates(parts, problem),
-        seed_(derive_seed(parts.options.seed, Purpose::kRound, stream)),
-        rounds_(rounds) {}
+  RoundRunner(const EstimatorParts& parts, const Problem& problem, int64_t num_problems,
+              TunedState& state)
+      : Replicates(parts, problem, num_problems),
+        seed_(derive_seed(parts.options.seed, Purpose::kRound, 0)),
+        fitting_(state.fitting),
+        cost_(state.tuning),
+        rounds_(state.rounds) {}
 
   /// A plan of so many evaluations of a replicate, by a pilot of its own. Where particles decide
   /// on the temperatures, they say where these are, and the length says how many. The steps are
@@ -121,7 +129,7 @@ class RoundRunner : public Replicates {
     try {
       return interpolate(planned(*parts.rule, chains), steps);
     } catch (const ScheduleError& error) {
-      rounds_.cost += error.spent;
+      cost_ += error.spent;
       const ScheduleOptions equal = schedule_options(parts.options, steps);
       return planned(*ScheduleRegistry::instance().make("schedule", "linear", equal), chains);
     }
@@ -133,7 +141,7 @@ class RoundRunner : public Replicates {
     const auto draws =
         static_cast<int64_t>(std::max(kFewestDraws, evaluations / static_cast<double>(each)));
     require_weights(draws, problem.num_problems(), "max_evaluations");
-    return Plan::without_moves(problem.num_problems(), draws);
+    return Plan::without_moves(each, draws);
   }
 
   /// The most evaluations of a replicate by importance sampling: what is left after `spent`, as far
@@ -149,7 +157,7 @@ class RoundRunner : public Replicates {
     constexpr int64_t kDraws = 256, kNodes = 64;
     at::Generator rng = make_counting_generator(next_seed(), problem.base().options().device());
     const LogWeights drawn = importance_log_weights(one(), kDraws, rng);
-    rounds_.cost += drawn.cost;
+    cost_ += drawn.cost;
     const at::Tensor log_w =
         checked_starts(drawn.log_w, problem.target()).clamp_min(Problem::kNothing);
     // In place of particles that move, draws of weight w count w^beta at beta.
@@ -194,24 +202,25 @@ class RoundRunner : public Replicates {
   /// have taken much longer to the same error.
   bool chains_confirm_draws() const {
     constexpr double kErrors = 2, kDearer = 2;
-    const Round &draws = rounds_.rounds.front(), &chains = rounds_.rounds.back();
+    const Round &draws = rounds_.each.front(), &chains = rounds_.each.back();
     const auto cost = [](const Round& r) { return r.error * r.error * r.evaluations; };
     return chains.log_normalizer - draws.log_normalizer <
                kErrors * std::hypot(draws.error, chains.error) &&
            cost(chains) > kDearer * cost(draws);
   }
 
-  /// Evaluations of a replicate: of all rounds so far, and of what comes after an estimate that has
-  /// moves or not.
-  double spent(bool has_moves) const { return of_one(rounds_.cost) + witness(has_moves); }
+  /// Evaluations of a replicate: of the fit and all rounds so far, and of what comes after an
+  /// estimate that has moves or not.
+  double spent(bool has_moves) const { return of_all(fitting_ + cost_) + witness(has_moves); }
 
  private:
   /// Estimates as the next of `rounds`.
   MethodResult estimated(const Plan& plan) {
-    MethodResult found = estimate_under(plan, parts.annealed(), problem, next_seed());
-    rounds_.cost += found.cost;
+    MethodResult found =
+        estimate_under(repeated(plan, count), parts.annealed(), problem, next_seed());
+    cost_ += found.cost;
     rounds_.last = to_run(found, count);
-    rounds_.rounds.push_back(round_of(*rounds_.last));
+    rounds_.each.push_back(round_of(*rounds_.last));
     return found;
   }
 
@@ -219,7 +228,7 @@ class RoundRunner : public Replicates {
     at::Generator rng = make_counting_generator(next_seed(), problem.base().options().device());
     PilotRun pilot = tuned(rule, chains, /*keeps_steps=*/true, rng);
     rounds_.barrier = pilot.run.barrier.max().item<double>();
-    rounds_.cost += pilot.run.cost;
+    cost_ += pilot.run.cost;
     return std::move(pilot.plan);
   }
 
@@ -237,6 +246,8 @@ class RoundRunner : public Replicates {
 
   uint64_t seed_, num_seeds_ = 0;
   double enough_steps_ = 0;  // after the last round
+  Cost fitting_;
+  Cost& cost_;
   Rounds& rounds_;
 };
 
@@ -247,46 +258,31 @@ bool may_sample(const EstimatorParts& parts) {
          !parts.path->needs_learning() && parts.path->divergence().order() == 0;
 }
 
-}  // namespace
-
-TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, const Cost& base,
-                          uint64_t stream) {
-  const Replicates replicates(parts, problem);
-  at::Generator rng = stream_of(parts, problem.target(), Purpose::kPilot, stream);
-  const auto of = [](PilotRun pilot) { return TunedPlan{std::move(pilot.plan), pilot.run.cost}; };
-  if (!parts.options.budget)
-    return of(replicates.tuned(*parts.rule, parts.options.chains, /*keeps_steps=*/false, rng));
-  const auto [steps, chains] = replicates.steps_and_chains(
-      *parts.options.budget - replicates.of_one(base) - replicates.witness(/*has_moves=*/true),
-      replicates.pilots_per_chain);
-  return of(replicates.tuned(*parts.make_rule(steps), chains, /*keeps_steps=*/true, rng));
-}
-
-Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, const Cost& fit,
-                    uint64_t stream, Rounds& rounds) {
+/// See plan_by_rounds. Rounds are in `rounds`, also where Error is thrown.
+Plan rounds_to_plan(const EstimatorParts& parts, RoundRunner& runner, Rounds& rounds) {
   constexpr double kMargin = 1.5;  // of a length: the error of a round is uncertain itself
   constexpr double kFarthest = 8;  // rounds' lengths to which one round's error extends
   constexpr double kShare = 0.45;  // of what was spent: a fit pays off by a longer estimate
-  const double first = problem.dim() > kManyDims ? 2000 : 8000;  // evaluations of a replicate
-  RoundRunner runner(parts, problem, stream, rounds);
-  const double spent = runner.of_one(fit);
-  const auto so_far = [&](bool has_moves) { return spent + runner.spent(has_moves); };
+  const double first =
+      runner.problem.dim() > kManyDims ? 2000 : 8000;  // evaluations of a replicate
   // Errors fall at least with the square root of the length.
   const auto wanted_after = [&](double evaluations) {
-    const double ratio = rounds.rounds.back().error / *parts.options.error;
+    const double ratio = rounds.each.back().error / *parts.options.error;
     return evaluations * std::max(2.0, kMargin * ratio * ratio);
   };
   Cover cover = Cover::kPoor;
   double by_draws = 0;  // evaluations that draws would take
   if (may_sample(parts)) {
-    const double check =
-        spent > 0 ? std::min(first / 4, spent) : first / 4;  // no dearer than a fit
+    const double fit = runner.spent(false);
+    const double check = fit > 0 ? std::min(first / 4, fit) : first / 4;  // no dearer than a fit
     cover = runner.cover_by(runner.sampled(check));
-    by_draws = wanted_after(rounds.rounds.back().evaluations);
+    by_draws = wanted_after(rounds.each.back().evaluations);
   }
-  const auto draws_are_enough = [&] { return by_draws <= runner.most_sampled(so_far(false)); };
+  const auto draws_are_enough = [&] {
+    return by_draws <= runner.most_sampled(runner.spent(false));
+  };
   const auto drawn = [&] {
-    const double before = so_far(false);
+    const double before = runner.spent(false);
     return runner.sampled(
         std::min(runner.most_sampled(before), std::max(by_draws, kShare * before)));
   };
@@ -300,14 +296,50 @@ Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, const C
     if (cover == Cover::kDoubtful && !is_flagged && runner.chains_confirm_draws() &&
         draws_are_enough())
       return drawn();
-    const double left = parts.options.max_evaluations - so_far(true);
+    const double left = parts.options.max_evaluations - runner.spent(true);
     const double wanted = wanted_after(evaluations);
     // Flagged rounds predict nothing.
     const bool is_enough = !is_flagged && wanted <= kFarthest * evaluations;
     if (!is_enough && left >= 6 * evaluations) continue;  // a round, and the estimate after it
     rounds.is_short = !is_enough || wanted > left;
-    const double length = is_enough ? std::max(wanted, kShare * so_far(true)) : left;
+    const double length = is_enough ? std::max(wanted, kShare * runner.spent(true)) : left;
     return runner.lengthened(plan, std::max(evaluations, std::min(length, left)));
+  }
+}
+
+}  // namespace
+
+void plan_of_replicates(const EstimatorParts& parts, const Problem& problem, int64_t num_problems,
+                        TunedState& state) {
+  const Replicates replicates(parts, problem, num_problems);
+  at::Generator rng = stream_of(parts, problem.target(), Purpose::kPilot, kSharedStream);
+  std::shared_ptr<const ScheduleRule> rule = parts.rule;
+  int64_t chains = parts.options.chains;
+  if (parts.options.budget) {
+    const auto [steps, affordable] = replicates.steps_and_chains(
+        *parts.options.budget - replicates.of_all(state.fitting + state.tuning) -
+            replicates.witness(/*has_moves=*/true),
+        replicates.pilots_per_chain);
+    rule = parts.make_rule(steps);
+    chains = affordable;
+  }
+  PilotRun pilot = replicates.tuned(*rule, chains, parts.options.budget.has_value(), rng);
+  state.plan = std::move(pilot.plan);
+  state.tuning += pilot.run.cost;
+}
+
+void plan_by_rounds(const EstimatorParts& parts, const Problem& problem, int64_t num_problems,
+                    TunedState& state) {
+  RoundRunner runner(parts, problem, num_problems, state);
+  Rounds& rounds = state.rounds;
+  try {
+    state.plan = rounds_to_plan(parts, runner, rounds);
+    rounds.last.reset();
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kInterrupted || !rounds.last) throw;
+    for (int64_t& flags : rounds.last->flags) flags |= kMissedTarget;
+    rounds.last->method = parts.options.methods.front();
+    state.is_cut = true;
   }
 }
 

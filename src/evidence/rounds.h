@@ -8,20 +8,23 @@
 namespace crais {
 
 /// Temperatures and step sizes for each part of the base, tuned on one replicate. A `budget` pays
-/// first for the chunk's pilots and base. The rest pays for as many temperatures as a few
-/// chains of each part allow, at most kMostSteps, then for more chains. Cost: that of the pilot.
-TunedPlan replicated_plan(const EstimatorParts& parts, const Problem& problem, const Cost& base,
-                          uint64_t stream);
+/// first for the base and pilots, which `num_problems` replicates share. The rest pays for as many
+/// temperatures as a few chains of each part allow, at most kMostSteps, then for more chains.
+/// Cost: added to `state.tuning`.
+void plan_of_replicates(const EstimatorParts& parts, const Problem& problem, int64_t num_problems,
+                        TunedState& state);
 
 /// The plan that brings the error of the mean over the replicates of `problem` below `error` nats.
 /// The first round draws from the base. If its weights say that the base covers the density, the
 /// plan has no moves: importance sampling. Else rounds of doubling length are pilots, each with a
 /// plan and particles of its own. A round's error predicts the length of the estimate. If that is
 /// at most eight rounds, it is frozen, and the round's plan is stretched to it, for new particles.
-/// It takes at least a third of all evaluations, because a fit pays off by a longer estimate. The
-/// cost of the fit counts towards `max_evaluations`. Cost: in `rounds`, also where Error is thrown.
-Plan plan_by_rounds(const EstimatorParts& parts, const Problem& problem, const Cost& fit,
-                    uint64_t stream, Rounds& rounds);
+/// It takes at least a third of all evaluations, because a fit pays off by a longer estimate. What
+/// `num_problems` replicates share, the fit and the rounds, counts towards `max_evaluations` in
+/// that proportion. Where a target throws Error kInterrupted after a round, `state.is_cut` is true,
+/// and that round, flagged, is the result. Cost: added to `state.tuning`.
+void plan_by_rounds(const EstimatorParts& parts, const Problem& problem, int64_t num_problems,
+                    TunedState& state);
 
 /// The particles of a witness, and their sweeps in `dim` dimensions: its cost is known in advance.
 constexpr int64_t num_witnesses(int64_t dim) { return dim > kManyDims ? 128 : 256; }

@@ -45,7 +45,6 @@ std::pair<at::Tensor, at::Tensor> some_of(const WeightedParticles& particles, in
 }
 
 constexpr int64_t kEstimates = 4;
-constexpr int64_t kChunk = static_cast<int64_t>(kSharedStream - 2);  // streams of its own
 
 }  // namespace
 
@@ -93,11 +92,11 @@ Witness second_opinion(const EstimateOptions& options, const Target& target, Cos
   own.chains = 32;
   own.steps = 96;
   own.resampling = "systematic:0.5";
-  own.seed = options.seed;
+  own.seed = derive_seed(options.seed, Purpose::kWitness, kSharedStream);
   const auto replicates = target.select(at::zeros({kEstimates}, target.options().dtype(at::kLong)));
-  const ChunkResult result =
-      Estimator(own, evidence_driver()).tune(*replicates).estimate(kChunk, *replicates);
-  cost += result.base + result.tuning + result.runs.front().cost;
+  const TunedEstimator tuned = Estimator(own, evidence_driver()).tune(*replicates);
+  const ChunkResult result = tuned.estimate(0, *replicates);
+  cost += tuned.state().fitting + tuned.state().tuning + result.tuning + result.runs.front().cost;
   const at::Tensor value = at::tensor(result.runs.front().log_normalizer, at::kDouble);
   const at::Tensor std_error = at::tensor(result.runs.front().std_error, at::kDouble);
   // The spread of four numbers is uncertain, so their own errors count too.

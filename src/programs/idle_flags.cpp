@@ -23,7 +23,7 @@ struct Course {
   bool has_order = false;                // the path's rate has a mass ratio; problems have a centre
   bool has_pilot = false;                // a pilot runs along the schedule
   bool tries_bases = false;              // pilots choose between bases
-  bool plans_by_chunk = false;           // the replicates of a chunk have their own plan
+  bool plans_parts = false;              // replicates share a plan for the parts of one fit
 };
 
 Course::Course(const CommandLine& given, const EstimateOptions& o, bool density)
@@ -50,10 +50,10 @@ Course::Course(const CommandLine& given, const EstimateOptions& o, bool density)
       schedule != "file" &&
       ScheduleRegistry::instance().make("schedule", o.schedule, ScheduleOptions{})->is_adaptive();
   has_order = path->divergence().order() != 0;
-  plans_by_chunk =
-      is_density && anneals && (o.error || o.base == "auto" || Spec(o.base).name() == "mixture");
-  has_pilot = anneals &&
-              (path->needs_learning() || is_adaptive || !o.step_size || o.budget || plans_by_chunk);
+  plans_parts = is_density && anneals &&
+                (o.error || o.budget || o.base == "auto" || Spec(o.base).name() == "mixture");
+  has_pilot =
+      anneals && (path->needs_learning() || is_adaptive || !o.step_size || o.budget || plans_parts);
   tries_bases = anneals && !is_density && o.base == "auto";
 }
 
@@ -91,7 +91,7 @@ std::vector<Rule> rules(const std::string& problem) {
        [](const Course& c) { return c.options.budget.has_value(); },
        "beside --budget, which chooses how many transitions there are"},
       {{"pilot-chains"},
-       [](const Course& c) { return c.options.budget && !c.plans_by_chunk && !c.has_order; },
+       [](const Course& c) { return c.options.budget && !c.plans_parts && !c.has_order; },
        "beside --budget, which chooses the chains of pilots too"},
       {{"chains", "steps", "interpolate"},
        [](const Course& c) { return c.is_density && c.options.error; },
@@ -134,11 +134,11 @@ std::vector<Rule> rules(const std::string& problem) {
        [](const Course& c) { return !c.has_pilot && !c.has_order; },
        "without a pilot: --schedule and --step-size leave nothing to tune"},
       {{per},
-       [](const Course& c) { return c.plans_by_chunk && !c.has_order; },
-       "where all replicates of a chunk share a plan"},
+       [](const Course& c) { return c.plans_parts && !c.has_order; },
+       "where all replicates share a plan"},
       {{pilots},
        [](const Course& c) {
-         const bool share_plan = c.has_pilot && !c.plans_by_chunk && !c.options.plan_per_problem;
+         const bool share_plan = c.has_pilot && !c.plans_parts && !c.options.plan_per_problem;
          const bool choose_forces = c.anneals && !c.is_density && c.options.force_dtype == "auto";
          return !share_plan && !choose_forces && !c.tries_bases && !c.learns;
        },

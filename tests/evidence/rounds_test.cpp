@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "support/expect_error.h"
 #include "support/targets.h"
 #include "util/error.h"
+#include "util/parallel.h"
 
 namespace crais {
 namespace {
@@ -41,8 +43,20 @@ EstimateOptions to_error(double error, uint64_t seed = 0) {
   return options;
 }
 
-ChunkResult chunk_of(const Target& target, const EstimateOptions& options) {
-  return estimate_evidence(target, options, {.threads = 1}).run.chunks.at(0);
+/// What a run of one chunk has found.
+struct Found {
+  std::vector<Round> rounds;
+  std::optional<double> barrier;
+  std::optional<Plan> plan;
+  std::vector<ChunkRun> runs;
+  Cost before;  // of the fit, the rounds and the witness
+};
+
+Found found_by(const Target& target, const EstimateOptions& options) {
+  const RunResults run = estimate_evidence(target, options, {.threads = 1}).run;
+  const ChunkResult& chunk = run.chunks.at(0);
+  return {run.state.rounds.each, run.state.rounds.barrier, run.state.plan, chunk.runs,
+          run.state.fitting + run.state.tuning + chunk.tuning};
 }
 
 double mean_of(const ChunkRun& run) {
@@ -55,21 +69,25 @@ TEST(EvidenceDriver, FitsReplicatesOnce) {
     const at::Tensor v = z.select(-1, 0), x = z.slice(-1, 1);
     return -v.square() / 18 - 0.5 * x.square().sum(-1) * (-v).exp() - 2 * v;
   };
-  const EstimatorParts parts({}, evidence_driver());
-  const auto fit = [&](int64_t replicates) {
-    const auto rule = parts.driver->rule("mixture:32,rounds=1");
-    return fit_base(parts, *rule, replicated(3, funnel, replicates), 0);
-  };
-  const Base one = fit(1), three = fit(3);
-  ASSERT_TRUE(one.bijection && three.bijection);
-  EXPECT_EQ(three.num_problems(), 3);
-  EXPECT_EQ(three.cost.densities, one.cost.densities);
-  EXPECT_TRUE(at::equal(three.map.loc()[0], one.map.loc()[0]));
+  EstimateOptions options = to_error(0.1);
+  options.base = "mixture:128";
+  options.chunk = 2;
+  const OneThreadPerOperation one_thread;
+  const FunctionTarget three = replicated(3, funnel, 3);
+  const TunedEstimator tuned = Estimator(options, evidence_driver()).tune(three);
+  const TunedState& state = tuned.state();
+  ASSERT_TRUE(state.fit && state.fit->bijection);
+  EXPECT_EQ(state.fit->num_problems(), 1);
+  EXPECT_EQ(state.fitting.densities, state.fit->cost.densities);
+  EXPECT_EQ(state.plan->betas.size(1), state.fit->map.num_problems());
+  const ChunkResult found = tuned.estimate(0, three);
+  EXPECT_EQ(found.runs.front().log_normalizer.size(), 3u);
+  EXPECT_EQ(found.base.densities, 0);
 }
 
 TEST(Rounds, DoubleUntilTheErrorIsSmallAndEstimateAfresh) {
   const auto target = normal(6, 1.5, 0.4);
-  const ChunkResult found = chunk_of(*target, to_error(0.02));
+  const Found found = found_by(*target, to_error(0.02));
   ASSERT_GE(found.rounds.size(), 3u);
   EXPECT_NEAR(found.rounds.front().evaluations, 2000, 1) << "draws of the base";
   for (size_t r = 2; r < found.rounds.size(); ++r) {
@@ -94,11 +112,11 @@ TEST(Rounds, GiveTheEstimateAThirdOfAllEvaluations) {
   EstimateOptions options = to_error(0.5);
   options.base = "mixture";
   const auto two_modes = [](const at::Tensor& z) { return -0.5 * (z.abs() - 3).square().sum(-1); };
-  const ChunkResult found = chunk_of(replicated(1, two_modes, kRoundReplicates), options);
+  const Found found = found_by(replicated(1, two_modes, kRoundReplicates), options);
   ASSERT_EQ(found.rounds.size(), 1u);
   EXPECT_FALSE(found.plan->has_moves());
   const auto estimate = static_cast<double>(found.runs.front().cost.densities);
-  const auto all = static_cast<double>((found.base + found.tuning).densities) + estimate;
+  const auto all = static_cast<double>(found.before.densities) + estimate;
   EXPECT_NEAR(estimate / all, 1.0 / 3, 0.04);
 }
 
@@ -107,7 +125,7 @@ TEST(Rounds, LengthenChainsRatherThanAddToThem) {
   const auto target = normal(60, 1.5, 0.4);
   EstimateOptions options = to_error(0.2);
   options.resampling = "";
-  const ChunkResult found = chunk_of(*target, options);
+  const Found found = found_by(*target, options);
   ASSERT_TRUE(found.plan);
   EXPECT_LT(found.plan->num_particles, 4 * 16);
   EXPECT_GT(found.plan->num_steps(), 2 * 300);
@@ -124,7 +142,7 @@ TEST(Rounds, LeaveTheEstimateUnbiasedAndItsErrorsTrue) {
   int64_t beyond = 0;
   const auto target = normal(3, 1.0, 0.35);
   for (int64_t seed = 0; seed < kRuns; ++seed) {
-    const ChunkResult found = chunk_of(*target, to_error(0.025, static_cast<uint64_t>(seed)));
+    const Found found = found_by(*target, to_error(0.025, static_cast<uint64_t>(seed)));
     const ChunkRun& run = found.runs.front();
     lengths.insert(found.rounds.size());
     for (const double value : run.log_normalizer) ratios.push_back(std::exp(value));
@@ -164,7 +182,7 @@ TEST(Rounds, DrawFromABaseThatCoversTheDensity) {
   const auto target = normal(4, 0.3, 0.8);
   std::vector<double> ratios;
   for (uint64_t seed = 0; seed < 8; ++seed) {
-    const ChunkResult found = chunk_of(*target, to_error(0.05, seed));
+    const Found found = found_by(*target, to_error(0.05, seed));
     ASSERT_EQ(found.rounds.size(), 1u);
     ASSERT_FALSE(found.plan->has_moves());
     EXPECT_EQ(found.runs.front().cost.gradients, 0);
@@ -189,7 +207,7 @@ TEST(Rounds, DrawWhereChainsConfirmDraws) {
     const FunctionTarget target = replicated(2, density, kRoundReplicates);
     int64_t with_moves = 0;
     for (uint64_t seed = 0; seed < 4; ++seed) {
-      const ChunkResult found = chunk_of(target, to_error(0.05, seed));
+      const Found found = found_by(target, to_error(0.05, seed));
       with_moves += found.plan->has_moves() ? 1 : 0;
       EXPECT_LE(found.rounds.size(), 2u);
       EXPECT_NEAR(mean_of(found.runs.front()), std::log1p(share * kIndex / (1 - kIndex)), 0.03);
@@ -206,14 +224,14 @@ TEST(Rounds, AnnealWhereTheTailOfTheWeightsIsHeavy) {
     return -2 * (1 + z.square() / 3).log().sum(-1) - 2 * std::log(1.5 * M_PI) + std::log(3.0);
   };
   const FunctionTarget tails = replicated(2, density, kRoundReplicates);
-  EXPECT_TRUE(chunk_of(tails, to_error(0.1)).plan->has_moves());
+  EXPECT_TRUE(found_by(tails, to_error(0.1)).plan->has_moves());
 }
 
 /// Along the geometric path from N(0, I) to N(m, I) the work rate is m . z plus a constant. By
 /// draws of the base as by particles.
 TEST(Rounds, MeasureTheBarrier) {
   for (const double mean : {0.3, 1.5}) {
-    const ChunkResult found = chunk_of(*normal(4, mean, 1.0), to_error(0.05));
+    const Found found = found_by(*normal(4, mean, 1.0), to_error(0.05));
     EXPECT_EQ(found.plan->has_moves(), mean > 1);
     ASSERT_TRUE(found.barrier);
     EXPECT_NEAR(*found.barrier, mean * std::sqrt(4.0), 0.08 + 0.11 * mean);
@@ -228,7 +246,7 @@ TEST(Rounds, MeasureTheBarrierOfADensityWithAWall) {
   const FunctionTarget half = replicated(1, density, kRoundReplicates);
   EstimateOptions options = to_error(0.1);
   options.resampling = "";  // particles of weight zero stay
-  const ChunkResult found = chunk_of(half, options);
+  const Found found = found_by(half, options);
   ASSERT_TRUE(found.barrier);
   EXPECT_GT(*found.barrier, 0.3);
   EXPECT_LT(*found.barrier, 3);
@@ -240,7 +258,7 @@ TEST(Rounds, TakeEqualStepsWhereParticlesFindNoWay) {
   options.max_steps = 3;  // it would take more
   const Result found = estimate_evidence(*normal(2, 3.0, 0.3), options, {.threads = 1});
   EXPECT_NEAR(found.value.mean().item<double>(), 0.0, 0.5);
-  const at::Tensor betas = found.run.chunks.at(0).plan->betas.select(1, 0);
+  const at::Tensor betas = found.run.state.plan->betas.select(1, 0);
   EXPECT_TRUE(at::allclose(betas, at::linspace(0, 1, betas.size(0), at::kDouble)));
 }
 
@@ -282,8 +300,9 @@ TEST(Rounds, LeaveTheLastOneWhereTheyAreStopped) {
   ASSERT_EQ(found.chunks.size(), 1u);
   const ChunkResult& chunk = found.chunks.at(0);
   EXPECT_TRUE(chunk.is_cut);
-  ASSERT_FALSE(chunk.rounds.empty());
-  EXPECT_EQ(mean_of(chunk.runs.front()), chunk.rounds.back().log_normalizer);
+  const std::vector<Round>& rounds = found.state.rounds.each;
+  ASSERT_FALSE(rounds.empty());
+  EXPECT_EQ(mean_of(chunk.runs.front()), rounds.back().log_normalizer);
   for (const int64_t flags : chunk.runs.front().flags) EXPECT_TRUE(flags & kMissedTarget);
 }
 

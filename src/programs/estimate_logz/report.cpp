@@ -171,12 +171,12 @@ NotedTables detail_tables(const LogzResults& results, const std::vector<LogzSumm
   Table details("Details", /*names=*/1);
   for (const LogzSummary& s : methods) details.add_row(details_of(s, "replicate"));
   NotedTables shown = {{details, {}}};
-  std::vector<Round> rounds = rounds_of(results);
+  std::vector<Round> rounds = results.state.rounds.each;
   if (rounds.empty()) return shown;
   const LogzSummary& s = methods.front();
   rounds.push_back({s.evaluations, s.mean, std::hypot(s.std_error, s.bias)});
   Table table("Rounds are pilots, in nats; the estimate uses fresh particles; barrier " +
-              significant(*barrier_of(results), 2));
+              significant(*results.state.rounds.barrier, 2));
   for (size_t r = 1; r <= rounds.size(); ++r)
     table.add_row({{"round", r < rounds.size() ? std::to_string(r) : "estimate"},
                    {"evals/replicate", with_commas(std::llround(rounds[r - 1].evaluations))},
@@ -252,11 +252,11 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
     summary["second_opinion"] = {{"base", "mixture"},
                                  {"log_normalizer", json_number(witness->value)},
                                  {"monte_carlo_std_error", json_number(witness->error)}};
-  for (const Round& round : rounds_of(results))
+  for (const Round& round : results.state.rounds.each)
     summary["rounds"].push_back({{"evaluations", json_number(round.evaluations)},
                                  {"log_normalizer", json_number(round.log_normalizer)},
                                  {"error", json_number(round.error)}});
-  if (const auto barrier = barrier_of(results)) summary["barrier"] = json_number(*barrier);
+  if (const auto barrier = results.state.rounds.barrier) summary["barrier"] = json_number(*barrier);
   if (!expectations.empty()) summary["expectations"] = to_json(expectations);
   const NotedTables shown = result_tables(results, methods, expectations),
                     details = detail_tables(results, methods);
