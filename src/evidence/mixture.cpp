@@ -210,15 +210,11 @@ class Mixture : public BaseRule {
           ->build(one, rng);
     Search search{one, rng, {}, {}};
     Trial best = searched(search);
-    if (std::isfinite(best.value)) {  // what one search misses, another may find
-      Search again{one, rng, search.cost, {}};
-      Trial second = searched(again);
-      search.cost = again.cost;
-      const double apart = std::abs(best.value - second.value),
-                   chance = Trial::kErrors * std::hypot(best.error, second.error);
-      if (second.beats(best)) best = std::move(second);
-      best.may_miss |= apart > std::max(kVague, chance);
-    }
+    Search again{one, rng, search.cost, {}};
+    Trial second = searched(again);
+    search.cost = again.cost;
+    if (second.beats(best)) std::swap(best, second);
+    best.may_miss |= contradict(best, second);
     if (!best.parts) return Base(first_guess(one));
     const Normals& normals = best.parts->normals;
     const at::TensorOptions wide = one.options().dtype(at::kDouble);
@@ -227,6 +223,27 @@ class Mixture : public BaseRule {
     base.ambiguous = at::full({1}, best.may_miss, wide.dtype(at::kBool));
     base.partition = best.parts->partition;
     return base;
+  }
+
+  /// True if two independent searches lead to different values that errors do not explain, or if the
+  /// worse one has found mass that the better one does not cover: there may be more.
+  static bool contradict(const Trial& best, const Trial& second) {
+    constexpr double kBelow = 2;  // nats, at the middle of a normal
+    if (!second.parts || !std::isfinite(second.value)) return false;
+    const double apart = best.value - second.value,
+                 chance = Trial::kErrors * std::hypot(best.error, second.error);
+    if (std::abs(apart) > std::max(kVague, chance)) return true;
+    const NormalMixture found = normals_of(*second.parts);
+    const Normals& in = second.parts->normals;
+    const at::Tensor z =
+        (in.bijection ? in.to_z(in.map.loc()) : in.map.loc()).to(at::kCPU, at::kDouble);
+    const auto height = [&](const Trial& trial) {
+      const MaybeBijection& b = trial.parts->normals.bijection;
+      return log_density_of({b ? b->to(z.options()) : b, normals_of(*trial.parts)}, z);
+    };
+    return ((height(second) - apart - height(best) > kBelow) & (found.log_share.exp() > kCertain))
+        .any()
+        .item<bool>();
   }
 
   /// The best trial.
@@ -497,11 +514,13 @@ class Mixture : public BaseRule {
     return {in, refit_normals(u, responsibilities(normals_of(parts), in_parts(z, parts)))};
   }
 
+  static at::Tensor log_density_of(const Fitted& fit, const at::Tensor& z) {
+    const at::Tensor u = in_coordinates(fit.bijection, z), height = log_density(fit.normals, u);
+    return fit.bijection ? height - fit.bijection->log_abs_det(u) : height;
+  }
+
   static double mean_log_density(const Fitted& fit, const at::Tensor& z) {
-    const at::Tensor u = in_coordinates(fit.bijection, z);
-    at::Tensor heights = log_density(fit.normals, u);
-    if (fit.bijection) heights = heights - fit.bijection->log_abs_det(u);
-    return heights.mean().item<double>();
+    return log_density_of(fit, z).mean().item<double>();
   }
 
   /// Draws z on the CPU in the coordinates of the parts.
