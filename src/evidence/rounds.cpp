@@ -243,8 +243,8 @@ class RoundRunner : public Replicates {
 /// AIS may draw from the base alone. Upper bounds, and paths of another kind than the geometric
 /// one, ask for chains.
 bool may_sample(const EstimatorParts& parts) {
-  return parts.annealed().has_particles() && !parts.needs_exact_draws() &&
-         !parts.path->needs_learning() && parts.path->divergence().order() == 0;
+  return parts.annealed().has_particles() && !parts.has_upper() && !parts.path->needs_learning() &&
+         parts.path->divergence().order() == 0;
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ void expect_same(const RunResults& a, const RunResults& b) {
     EXPECT_EQ(result.tuning, other.tuning);
     ASSERT_EQ(result.runs.size(), other.runs.size());
     for (size_t i = 0; i < result.runs.size(); ++i) {
-      for (const auto& [name, column] : ChunkRun::columns()) {
+      for (const auto& [name, column, is_rare] : ChunkRun::columns()) {
         const auto& x = result.runs[i].*column;
         const auto& y = other.runs[i].*column;
         EXPECT_TRUE(at::allclose(at::tensor(x, at::kDouble), at::tensor(y, at::kDouble), 0, 0,
