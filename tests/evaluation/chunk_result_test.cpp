@@ -26,7 +26,6 @@ TEST(ChunkRun, FlagsChainsThatStayApart) {
   EXPECT_EQ(run.distance_std_error, (ChunkRun::Column{0.5, 0, 0}));
   EXPECT_EQ(run.met, (ChunkRun::Column{1, 0.5, 1}));
   EXPECT_EQ(run.flags, (std::vector<int64_t>{0, kApart, 0}));
-  EXPECT_EQ(flag_words(kApart), "apart");
 }
 
 }  // namespace
