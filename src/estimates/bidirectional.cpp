@@ -1,6 +1,6 @@
 // Bidirectional Monte Carlo: forward chains bound log Z from below, reverse chains from exact draws
 // bound it from above.                                  [Grosse, Ghahramani & Adams 2015]
-// Where a target makes no exact draws, coupled chains make draws and say how far from exact they are.
+// Where a target makes no exact draws, coupled chains make draws and bound how far they are off.
 #include "estimates/method.h"
 #include "samplers/blocks.h"
 #include "samplers/coupled.h"

@@ -253,7 +253,7 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
   refuse("below 0", [](auto& c) { c.indices[0] = -1; });
   refuse("as long as", [](auto& c) { c.runs[0].ess.pop_back(); });
   refuse("no chunk", [](auto& c) { c.indices.clear(); });
-  refuse("flag", [](auto& c) { c.runs[0].flags[0] = 64; });
+  refuse("flag", [](auto& c) { c.runs[0].flags[0] = 128; });
   refuse("below 0", [](auto& c) { c.runs[0].cost.densities = -1; });
   refuse("below 0", [](auto& c) { c.tuning.gradients = -1; });
   refuse("rise from 0 to 1", [](auto& c) {
