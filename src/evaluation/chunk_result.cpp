@@ -56,7 +56,8 @@ ChunkRun to_run(const MethodResult& found, int64_t num_problems) {
   }
   if (found.distance.defined()) {
     const at::Tensor mean = found.distance.mean(1), met = found.distance.isfinite().to(at::kDouble);
-    const at::Tensor error = found.distance.std(1) / std::sqrt(found.distance.size(1));
+    const at::Tensor variance = (found.distance - mean.unsqueeze(1)).square().mean(1);
+    const at::Tensor error = (variance / static_cast<double>(met.size(1) - 1)).sqrt();
     run.distance = to_column(mean.clamp_max(1));
     run.distance_std_error = to_column(at::where(mean < 1, error, 0));
     run.met = to_column(met.mean(1));
