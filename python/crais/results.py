@@ -163,6 +163,10 @@ class Result(Estimates):
     control          what the run makes of images that the model draws, a `Control`; None where it
                      has none
     lower, upper, gap, upper_each     of certificates (method="bidirectional"); else NaN
+    distance, distance_each    of certificates of images that the model has not drawn: a bound on
+                     the total variation distance between the draws that reversed chains start from
+                     and the posterior; distance_se, its Monte Carlo error. met, met_each: the share
+                     of the pairs of coupled chains that met. Else NaN
     images           what was evaluated
     """
 
@@ -179,6 +183,11 @@ class Result(Estimates):
         self.lower = self.mean if certificate else math.nan
         self.gap = _number(certificate.get("gap"))
         self.upper_each = self._mean_of("upper")
+        self.distance = _number(certificate.get("distance"))
+        self.distance_se = _number(certificate.get("distance_monte_carlo_std_error"))
+        self.met = _number(certificate.get("met"))
+        self.distance_each = self._mean_of("distance")
+        self.met_each = self._mean_of("met")
         control = self.summary.get("control", {})
         self.control = None if "gap" not in control else Control(control)
 

@@ -131,7 +131,6 @@ NO_IMAGES = {"images": None, "simulate": 8, "latent": 4, "image_shape": (36,)}
         ({"method": "iwaee"}, "UsageError", "^unknown method 'iwaee'; choose from ais"),
         ({"schedule": "cess:0.99", "steps": None, "max_steps": 2}, "PlanError", "raise max_steps"),
         ({"schedule": "a\nb"}, "UsageError", r"unknown schedule 'a\\nb'"),
-        ({"method": "bidirectional"}, "UsageError", "needs simulate N"),
         ({"device": "cuda"}, "UsageError", "the model is on cpu, not cuda"),
         ({"out": "/proc/nowhere"}, "OutputError", "cannot make this folder"),
         ({"likelihood": None}, "UsageError", "the model has no likelihood"),

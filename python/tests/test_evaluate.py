@@ -269,22 +269,52 @@ def test_a_linear_gaussian_model_has_its_known_log_likelihood(is_conditional):
     np.testing.assert_allclose(found.log_likelihood, linear_gaussian(weight).log_prob(x - y), atol=1e-3)
 
 
-def test_certificates_are_for_images_that_the_model_draws():
-    with pytest.raises(crais.UsageError, match="num_images is a number.*evaluate.model, images"):
-        crais.certify(torch.nn.Identity(), torch.rand(3, 4))
-
-
-def test_certify_bounds_a_known_log_likelihood():
+@pytest.mark.parametrize("are_given", [False, True])
+def test_certify_bounds_a_known_log_likelihood(are_given):
     torch.manual_seed(3)
     weight = torch.randn(5, 2)
+    x = 3 * torch.randn(100, 5) if are_given else None
     bounds = crais.certify(
-        decoder=lambda z: z @ weight.T, likelihood=crais.Gaussian(0.5), latent=2, num_images=100,
+        None, x, decoder=lambda z: z @ weight.T, likelihood=crais.Gaussian(0.5), latent=2, num_images=100,
         base="prior", steps=200, progress=False,
     )  # fmt: skip
     truth = float(linear_gaussian(weight).log_prob(bounds.images).mean())
     error = 5 * bounds.mc_se
     assert bounds.lower - error < truth < bounds.upper + error
     assert 0 < bounds.gap < 1 and bounds.gap == pytest.approx(bounds.upper - bounds.lower)
+    assert np.isnan([bounds.distance, bounds.met]).all() != are_given
+    if are_given:
+        assert bounds.distance < 0.01 and bounds.met == 1 and bounds.control is not None
+        assert "distance" in repr(bounds) and (bounds.met_each == 1).all()
+
+
+def test_certify_says_where_chains_stay_apart():
+    torch.manual_seed(4)
+
+    def decode(z):  # the square of a complex number: two modes, and log p(x) as of z itself
+        x, y = z[:, 0], z[:, 1]
+        return torch.stack([x * x - y * y, 2 * x * y], 1) / z.norm(dim=1, keepdim=True)
+
+    x = decode(2 * torch.randn(12, 2)) + 0.2 * torch.randn(12, 2)
+    x = x[x.norm(dim=1) > 1.5]
+    known = torch.distributions.Normal(0, 1.04**0.5).log_prob(x).sum(1)
+    bounds = crais.certify(
+        None, x, decoder=decode, likelihood=crais.Gaussian(0.2), latent=2, base="prior", steps=200,
+        progress=False,
+    )  # fmt: skip
+    assert bounds.met < 0.9 and "apart" in bounds.flag_words(int(bounds.met_each.argmin()))
+    assert (bounds.distance_each[bounds.met_each < 1] == 1).all()
+    assert bounds.lower - 5 * bounds.mc_se < float(known.mean()) < bounds.upper + 5 * bounds.mc_se
+
+
+def test_a_budget_pays_for_coupled_chains():
+    torch.manual_seed(5)
+    weight = torch.randn(5, 2)
+    bounds = crais.certify(
+        None, torch.randn(200, 5), decoder=lambda z: z @ weight.T, likelihood=crais.Gaussian(0.5), latent=2,
+        budget=2000, progress=False,
+    )  # fmt: skip
+    assert 1000 < bounds.methods[0]["evaluations_per_image"]["total"] <= 2000
 
 
 def test_compare_is_paired(curved, images):

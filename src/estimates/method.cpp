@@ -21,8 +21,8 @@ Estimate sum_of(const Estimate& parts, const Partition& partition) {
   return {value, variance.sqrt(), -0.5 * variance, ess, highest};
 }
 
-/// The particles of all parts of a problem side by side, [P,JK,...]. Missing parts get weight zero.
-/// Each weight is multiplied by J, so that the mean of all weights is the sum of the parts' means.
+}  // namespace
+
 WeightedParticles side_by_side(const WeightedParticles& parts, const Partition& partition) {
   const at::Tensor counts = partition.counts();
   const int64_t most = counts.max().item<int64_t>(), chains = parts.log_w.size(1);
@@ -37,8 +37,6 @@ WeightedParticles side_by_side(const WeightedParticles& parts, const Partition& 
   return {z.view({-1, most * chains, z.size(2)}), log_w.flatten(1),
           parts.num_resamplings.defined() ? partition.mean(parts.num_resamplings) : at::Tensor()};
 }
-
-}  // namespace
 
 MethodResult merged(MethodResult parts, const Partition& partition) {
   const bool has_parts = parts.log_w.defined() && parts.log_w.size(0) == partition.num_parts();
@@ -64,6 +62,8 @@ MethodResult joined(const std::vector<MethodResult>& blocks) {
     whole.reverse_log_w = all([](const MethodResult& block) { return block.reverse_log_w; });
     whole.upper = reverse_log_normalizer(whole.reverse_log_w);
   }
+  if (blocks.front().distance.defined())
+    whole.distance = all([](const MethodResult& block) { return block.distance; });
   at::Tensor accepted = at::zeros_like(blocks.front().accept_prob);
   for (const MethodResult& block : blocks) {
     accepted += block.accept_prob * static_cast<double>(block.log_w.size(1));

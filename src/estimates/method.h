@@ -32,6 +32,7 @@ struct MethodResult {
   // Log-weights [P,K] float64 of a method with independent chains: they determine `estimate` and
   // `upper`.
   at::Tensor log_w = {}, reverse_log_w = {};  // the latter of reverse chains, if there are any
+  at::Tensor distance = {};  // see CoupledDraws; undefined if no chains were coupled
 };
 
 /// One estimate from all chains of `blocks`, the results of one method with independent chains.
@@ -41,6 +42,10 @@ MethodResult joined(const std::vector<MethodResult>& blocks);
 /// Chain k of a problem is chain k of all its parts. If chains depend on each other, the variances
 /// of the parts add up.
 MethodResult merged(MethodResult parts, const Partition& partition);
+
+/// The particles of all parts of a problem side by side, [P,JK,...]. Missing parts get weight zero.
+/// Each weight is multiplied by J, so that the mean of all weights is the sum of the parts' means.
+WeightedParticles side_by_side(const WeightedParticles& parts, const Partition& partition);
 
 /// A method that estimates log normalisers. Immutable: threads may share it.
 ///
@@ -56,12 +61,16 @@ class Method {
   /// The number of times that `estimate` anneals under the plan. Methods with 0 ignore its
   /// temperatures.
   virtual int64_t num_anneals() const { return 0; }
+  /// The cost of an estimate of `target`, in anneals.
+  virtual double anneals_of(const Target& /*target*/) const {
+    return static_cast<double>(num_anneals());
+  }
   /// True if `plan.num_particles` chains may be run in blocks and the results `joined`.
   virtual bool has_independent_chains() const { return false; }
   /// True if the method can return weighted particles of the target.
   virtual bool has_particles() const { return false; }
-  /// True if the target must have exact draws.
-  virtual bool needs_exact_draws() const { return false; }
+  /// True if the method has an upper bound too.
+  virtual bool has_upper() const { return false; }
   /// True if the method estimates only if it was made with `pilots`.
   virtual bool learns() const { return false; }
 };

@@ -154,7 +154,7 @@ bool is_as_good(const EstimatorParts& parts, const Target& pilots, Cost& cost) {
 int64_t num_chains(const EstimatorParts& parts) {
   constexpr int64_t kChains = 8, kBounding = 2, kResampled = 32;
   if (parts.resampling) return kResampled;
-  return parts.needs_exact_draws() ? kBounding : kChains;
+  return parts.has_upper() ? kBounding : kChains;
 }
 
 }  // namespace
@@ -237,7 +237,7 @@ TunedPlan budgeted_plan(const EstimatorParts& parts, const BaseRule& rule, const
   // The cost of the first problem's base determines the number of pilots. A fit of many problems
   // continues until the last one has arrived.
   const Base first = fit_base(parts, rule, *target.slice(0, 1), kSharedStream);
-  Budget budget{*parts.options.budget, num_problems, static_cast<double>(parts.num_anneals()),
+  Budget budget{*parts.options.budget, num_problems, parts.annealed().anneals_of(target),
                 first.cost.densities, num_chains(parts)};
   const PilotSize size =
       pilot_size(budget, parts.transition->evaluations_per_step(), target.num_problems());

@@ -6,8 +6,8 @@ namespace crais {
 
 const std::vector<std::pair<Flag, std::string>>& all_flags() {
   static const std::vector<std::pair<Flag, std::string>> kAll = {
-      {kFewEffective, "ess"},    {kTail, "tail"},   {kBaseFailed, "base"},
-      {kMissedTarget, "target"}, {kModes, "modes"}, {kApart, "gap"}};
+      {kFewEffective, "ess"}, {kTail, "tail"}, {kBaseFailed, "base"}, {kMissedTarget, "target"},
+      {kModes, "modes"},      {kGap, "gap"},   {kApart, "apart"}};
   return kAll;
 }
 
@@ -18,8 +18,8 @@ std::string flag_words(int64_t flags) {
   return words;
 }
 
-const std::vector<std::pair<std::string, ChunkRun::Column ChunkRun::*>>& ChunkRun::columns() {
-  static const std::vector<std::pair<std::string, ChunkRun::Column ChunkRun::*>> kAll = {
+const std::vector<ChunkRun::Named>& ChunkRun::columns() {
+  static const std::vector<Named> kAll = {
       {"log_normalizer", &ChunkRun::log_normalizer},
       {"std_error", &ChunkRun::std_error},
       {"bias", &ChunkRun::bias},
@@ -28,6 +28,9 @@ const std::vector<std::pair<std::string, ChunkRun::Column ChunkRun::*>>& ChunkRu
       {"accept_prob", &ChunkRun::accept_prob},
       {"upper", &ChunkRun::upper},
       {"upper_std_error", &ChunkRun::upper_std_error},
+      {"distance", &ChunkRun::distance, true},
+      {"distance_std_error", &ChunkRun::distance_std_error, true},
+      {"met", &ChunkRun::met, true},
       {"evaluations", &ChunkRun::evaluations}};
   return kAll;
 }
@@ -51,6 +54,14 @@ ChunkRun to_run(const MethodResult& found, int64_t num_problems) {
     run.upper = to_column(found.upper->value);
     run.upper_std_error = to_column(found.upper->std_error);
   }
+  if (found.distance.defined()) {
+    const at::Tensor mean = found.distance.mean(1), met = found.distance.isfinite().to(at::kDouble);
+    const at::Tensor variance = (found.distance - mean.unsqueeze(1)).square().mean(1);
+    const at::Tensor error = (variance / static_cast<double>(met.size(1) - 1)).sqrt();
+    run.distance = to_column(mean.clamp_max(1));
+    run.distance_std_error = to_column(at::where(mean < 1, error, 0));
+    run.met = to_column(met.mean(1));
+  }
   run.evaluations = ChunkRun::Column(
       static_cast<size_t>(num_problems),
       static_cast<double>(found.cost.densities) / static_cast<double>(num_problems));
@@ -61,7 +72,8 @@ ChunkRun to_run(const MethodResult& found, int64_t num_problems) {
     int64_t& flags = run.flags[row];
     if (few[i].item<bool>()) flags |= kFewEffective;
     if (tail[i].item<bool>()) flags |= kTail;
-    if (found.upper && run.upper[row] - run.log_normalizer[row] > kLargeGap) flags |= kApart;
+    if (found.upper && run.upper[row] - run.log_normalizer[row] > kLargeGap) flags |= kGap;
+    if (!run.met.empty() && run.met[row] < 1) flags |= kApart;
   }
   run.num_nonfinite = found.num_nonfinite;
   run.cost = found.cost;

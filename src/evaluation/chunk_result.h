@@ -43,7 +43,8 @@ enum Flag : int64_t {
   kBaseFailed = 4,    // the base is not the one asked for
   kMissedTarget = 8,  // error was not reached
   kModes = 16,        // the base covers one of several modes
-  kApart = 32,        // the bounds are more than kLargeGap apart
+  kGap = 32,          // the bounds are more than kLargeGap apart
+  kApart = 64,        // coupled chains have not met
 };
 constexpr double kLargeGap = 1.0;  // nats
 /// Every flag with its word in files.
@@ -67,16 +68,25 @@ struct ChunkRun {
   Column pareto_k;
   Column accept_prob;             // for methods with moves
   Column upper, upper_std_error;  // for methods with an upper bound, nats
-  Column evaluations;             // without tuning
-  std::vector<int64_t> flags;     // sets of Flag
+  // For draws of coupled chains: a bound on their total variation distance to the target, at most
+  // 1, its Monte Carlo error, and the share of pairs that met.
+  Column distance, distance_std_error, met;
+  Column evaluations;          // without tuning
+  std::vector<int64_t> flags;  // sets of Flag
   int64_t num_nonfinite = 0;
   Cost cost;                                            // summed over problems and particles
   double seconds = 0.0;                                 // of one thread
   std::map<std::string, ExpectationSums> expectations;  // by name in the options
   std::optional<WeightedParticles> particles;           // with `keep_particles`; never in files
 
-  /// Every column of numbers with its name in files, in the order of files.
-  static const std::vector<std::pair<std::string, Column ChunkRun::*>>& columns();
+  /// Every column of numbers with its name in files, in the order of files. Files leave out a rare
+  /// one if no estimate has it.
+  struct Named {
+    std::string name;
+    Column ChunkRun::*column;
+    bool is_rare = false;
+  };
+  static const std::vector<Named>& columns();
 };
 
 /// The run of `num_problems` problems with the result `found`. Flags come from its own weights.

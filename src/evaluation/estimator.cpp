@@ -21,7 +21,7 @@ const EstimateOptions& Estimator::options() const { return parts_->options; }
 
 bool Estimator::anneals() const { return parts_->num_anneals() > 0; }
 
-bool Estimator::needs_exact_draws() const { return parts_->needs_exact_draws(); }
+bool Estimator::has_upper() const { return parts_->has_upper(); }
 
 bool Estimator::learns() const {
   return std::any_of(parts_->methods.begin(), parts_->methods.end(),

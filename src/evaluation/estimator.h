@@ -23,7 +23,7 @@ class Estimator {
 
   const EstimateOptions& options() const;
   bool anneals() const;
-  bool needs_exact_draws() const;
+  bool has_upper() const;
   bool learns() const;
   /// True if tuning needs a pilot: for an adaptive schedule, adaptive step sizes or a learned path.
   bool needs_pilot() const;

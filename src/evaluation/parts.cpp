@@ -58,9 +58,9 @@ const Method& EstimatorParts::annealed() const {
                         [](const auto& method) { return method->num_anneals() > 0; });
 }
 
-bool EstimatorParts::needs_exact_draws() const {
+bool EstimatorParts::has_upper() const {
   return std::any_of(methods.begin(), methods.end(),
-                     [](const auto& method) { return method->needs_exact_draws(); });
+                     [](const auto& method) { return method->has_upper(); });
 }
 
 int64_t EstimatorParts::num_anneals() const {

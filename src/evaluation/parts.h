@@ -41,8 +41,8 @@ class EstimatorParts {
   int64_t num_anneals() const;
   /// The first method that anneals. There must be one.
   const Method& annealed() const;
-  /// Whether a method has chains that run back from an exact draw.
-  bool needs_exact_draws() const;
+  /// Whether a method has chains that run back, for an upper bound.
+  bool has_upper() const;
   bool needs_pilot() const { return crais::needs_pilot(*path, *rule, pilot); }
   bool shares_plan() const { return num_anneals() > 0 && pilot.shared; }
   std::unique_ptr<ScheduleRule> make_rule(int64_t steps) const;

@@ -233,7 +233,8 @@ json to_json(const ChunkResult& result) {
                   {"num_nonfinite", run.num_nonfinite},
                   {"cost", to_json(run.cost)},
                   {"seconds", run.seconds}};
-    for (const auto& [name, column] : ChunkRun::columns()) entry[name] = jsons(run.*column);
+    for (const auto& [name, column, is_rare] : ChunkRun::columns())
+      if (!is_rare || !(run.*column).empty()) entry[name] = jsons(run.*column);
     entry["flags"] = run.flags;
     for (const auto& [name, sums] : run.expectations) entry["expectations"][name] = to_json(sums);
     object["runs"].push_back(std::move(entry));
@@ -277,7 +278,8 @@ ChunkResult chunk_from(const json& object, const std::string& source) {
       require(length == result.indices.size(), source,
               "a list is not as long as its problems are many");
     };
-    for (const auto& [name, column] : ChunkRun::columns()) {
+    for (const auto& [name, column, is_rare] : ChunkRun::columns()) {
+      if (is_rare && !entry.contains(name)) continue;
       run.*column = doubles(entry, name, source);
       const bool optional = (run.*column).empty() && column != &ChunkRun::log_normalizer;
       if (!optional) check_length((run.*column).size());

@@ -16,7 +16,7 @@ void add(const ChunkRun& run, MethodTable& table) {
     rows.resize(std::max(rows.size(), repeat + 1));
     rows[repeat].insert(rows[repeat].end(), column.begin(), column.end());
   };
-  for (const auto& [name, column] : ChunkRun::columns())
+  for (const auto& [name, column, is_rare] : ChunkRun::columns())
     if (!(run.*column).empty()) append(run.*column, table.columns[name]);
   append(run.flags, table.flags);
   table.cost += run.cost;
@@ -35,11 +35,17 @@ double mean_transitions(const RunResults& results) {
   return std::accumulate(counts.begin(), counts.end(), 0.0) / static_cast<double>(counts.size());
 }
 
+std::optional<Exactness> exactness_of(const MethodTable& table) {
+  if (!table.has("distance")) return {};
+  return Exactness{mean_over_images(table.matrix("distance"), table.matrix("distance_std_error")),
+                   table.matrix("met").mean().item<double>()};
+}
+
 Certificate certificate_of(const MethodTable& table) {
   const at::Tensor upper = table.matrix("upper");
   const at::Tensor gap = (upper - table.matrix("log_normalizer")).mean(0);
   return {mean_over_images(upper, table.matrix("upper_std_error")), gap.mean().item<double>(),
-          std_error_of_mean(gap), gap.max().item<double>()};
+          std_error_of_mean(gap), gap.max().item<double>(), exactness_of(table)};
 }
 
 std::map<std::string, int64_t> count_flags(const std::vector<std::vector<int64_t>>& repeats) {

@@ -49,12 +49,19 @@ struct MethodTable {
 /// The tables of the methods, in the order of the options.
 std::vector<MethodTable> tables(const RunResults& results);
 
+/// How far from exact the draws are from which reverse chains start.
+struct Exactness {
+  MeanEstimate distance;  // bound on the total variation distance
+  double met = 0;         // share of the pairs of chains that met
+};
+
 /// The contribution of reverse chains: an upper bound, and its distance to the lower bound.
 struct Certificate {
   MeanEstimate upper;  // of log Z
   double gap = 0.0;    // upper - lower, mean over problems, nats
   double gap_std_error = 0.0;
   double largest_gap = 0.0;
+  std::optional<Exactness> exactness;  // absent: their draws are exact
 };
 
 /// The summary of one method over all problems and repeats, for any meaning of the values.

@@ -225,8 +225,8 @@ class Mixture : public BaseRule {
     return base;
   }
 
-  /// True if two independent searches lead to different values that errors do not explain, or if the
-  /// worse one has found mass that the better one does not cover: there may be more.
+  /// True if two independent searches lead to different values that errors do not explain, or if
+  /// the worse one has found mass that the better one does not cover: there may be more.
   static bool contradict(const Trial& best, const Trial& second) {
     constexpr double kBelow = 2;  // nats, at the middle of a normal
     if (!second.parts || !std::isfinite(second.value)) return false;

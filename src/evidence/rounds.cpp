@@ -201,12 +201,12 @@ class RoundRunner : public Replicates {
   /// True if the last round, of chains, found no more mass than the first one, of draws, and would
   /// have taken much longer to the same error.
   bool chains_confirm_draws() const {
-    constexpr double kErrors = 2, kDearer = 2;
+    constexpr double kErrors = 2;
     const Round &draws = rounds_.each.front(), &chains = rounds_.each.back();
     const auto cost = [](const Round& r) { return r.error * r.error * r.evaluations; };
     return chains.log_normalizer - draws.log_normalizer <
                kErrors * std::hypot(draws.error, chains.error) &&
-           cost(chains) > kDearer * cost(draws);
+           cost(chains) > 2 * cost(draws);
   }
 
   /// Evaluations of a replicate: of the fit and all rounds so far, and of what comes after an
@@ -254,8 +254,8 @@ class RoundRunner : public Replicates {
 /// AIS may draw from the base alone. Upper bounds, and paths of another kind than the geometric
 /// one, ask for chains.
 bool may_sample(const EstimatorParts& parts) {
-  return parts.annealed().has_particles() && !parts.needs_exact_draws() &&
-         !parts.path->needs_learning() && parts.path->divergence().order() == 0;
+  return parts.annealed().has_particles() && !parts.has_upper() && !parts.path->needs_learning() &&
+         parts.path->divergence().order() == 0;
 }
 
 /// See plan_by_rounds. Rounds are in `rounds`, also where Error is thrown.

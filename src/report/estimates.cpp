@@ -1,5 +1,6 @@
 #include "report/estimates.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 
@@ -56,6 +57,13 @@ json to_json(const MethodSummary& s, const std::string& problem) {
         {"gap", json_number(s.certificate->gap)},
         {"gap_std_error", json_number(s.certificate->gap_std_error)},
         {"largest_gap", json_number(s.certificate->largest_gap)}};
+  if (s.certificate && s.certificate->exactness) {
+    const auto& [distance, met] = *s.certificate->exactness;
+    object["certificate"]["distance"] = json_number(distance.mean);
+    object["certificate"]["distance_monte_carlo_std_error"] =
+        json_number(distance.monte_carlo_std_error);
+    object["certificate"]["met"] = json_number(met);
+  }
   return object;
 }
 
@@ -84,12 +92,17 @@ Table::NamedCells details_of(const MethodSummary& s, const std::string& problem,
 
 Table::NamedCells bounds_of(const MethodSummary& s, double lower) {
   const Certificate& c = *s.certificate;
-  return {{"method", s.method},
-          {"lower", fixed(lower, 3)},
-          {"upper", fixed(c.upper.mean, 3)},
-          {"gap", fixed(c.gap, 4)},
-          {"SE", significant(c.gap_std_error, 2)},
-          {"largest gap", fixed(c.largest_gap, 3)}};
+  Table::NamedCells row = {{"method", s.method},
+                           {"lower", fixed(lower, 3)},
+                           {"upper", fixed(c.upper.mean, 3)},
+                           {"gap", fixed(c.gap, 4)},
+                           {"SE", significant(c.gap_std_error, 2)},
+                           {"largest gap", fixed(c.largest_gap, 3)}};
+  if (c.exactness)
+    row.insert(row.end(), {{"distance", significant(c.exactness->distance.mean, 2)},
+                           {"MC SE", known_or_dash(c.exactness->distance.monte_carlo_std_error)},
+                           {"met", significant(c.exactness->met, 4)}});
+  return row;
 }
 
 std::string text_of(const NotedTables& tables, int width) {
@@ -104,8 +117,14 @@ std::string text_of(const NotedTables& tables, int width) {
 std::string estimates_csv(const RunResults& results, const std::string& problem,
                           const std::string& value, std::optional<double> truth) {
   std::vector<std::string> names = {problem, "method", "repeat"};
-  for (const auto& [name, column] : ChunkRun::columns())
+  std::vector<ChunkRun::Column ChunkRun::*> columns;
+  const std::vector<MethodTable> all = tables(results);
+  for (const auto& [name, column, is_rare] : ChunkRun::columns()) {
+    const auto has = [name = name](const MethodTable& table) { return table.has(name); };
+    if (is_rare && std::none_of(all.begin(), all.end(), has)) continue;
+    columns.push_back(column);
     names.push_back(column == &ChunkRun::log_normalizer ? value : name);
+  }
   names.emplace_back("flags");
   if (truth) names.emplace_back("error");
   CsvWriter csv(names);
@@ -113,7 +132,7 @@ std::string estimates_csv(const RunResults& results, const std::string& problem,
     for (const auto& run : result.runs)
       for (size_t i = 0; i < result.indices.size(); ++i) {
         std::vector<CsvCell> cells = {result.indices[i], run.method, run.repeat};
-        for (const auto& [name, column] : ChunkRun::columns())
+        for (const auto column : columns)
           cells.push_back((run.*column).empty() ? CsvCell("") : CsvCell((run.*column)[i]));
         cells.emplace_back(flag_words(run.flags[i]));
         if (truth) cells.emplace_back(run.log_normalizer[i] - *truth);

@@ -103,10 +103,14 @@ AnnealResult anneal_in_blocks(const Problem& problem, const Path& path, const Pl
 
 AnnealResult anneal_reverse_in_blocks(const Problem& problem, const Path& path, const Plan& plan,
                                       const Transition& transition, int64_t num_particles,
-                                      at::Generator& rng) {
+                                      at::Generator& rng, const at::Tensor& z) {
   const int64_t block = chains_per_block(problem.num_problems(), problem.dim());
+  int64_t begin = 0;
   return in_blocks(num_particles, block, /*keep_particles=*/false, [&](int64_t size) {
-    return anneal_reverse(problem, path, plan, transition, size, rng);
+    begin += size;
+    return z.defined() ? anneal_reverse(problem, path, plan, transition,
+                                        z.slice(1, begin - size, begin), rng)
+                       : anneal_reverse(problem, path, plan, transition, size, rng);
   });
 }
 

@@ -24,9 +24,10 @@ AnnealResult anneal_in_blocks(const Problem& problem, const Path& path, const Pl
                               at::Generator& rng, const Resampling* resampling = nullptr,
                               bool keep_particles = false);
 
-/// `anneal_reverse` under a frozen plan, block after block.
+/// `anneal_reverse` under a frozen plan, block after block: from draws z [P,num_particles,D], or
+/// from exact draws of the target if z is undefined.
 AnnealResult anneal_reverse_in_blocks(const Problem& problem, const Path& path, const Plan& plan,
                                       const Transition& transition, int64_t num_particles,
-                                      at::Generator& rng);
+                                      at::Generator& rng, const at::Tensor& z = {});
 
 }  // namespace crais

@@ -143,7 +143,7 @@ void expect_same_estimates(const EstimateOptions& options, double tolerance = 1e
   const ChunkResult there = run(mock_device()), here = run(at::kCPU);
   ASSERT_EQ(there.runs.size(), here.runs.size());
   for (size_t i = 0; i < here.runs.size(); ++i)
-    for (const auto& [name, column] : ChunkRun::columns()) {
+    for (const auto& [name, column, is_rare] : ChunkRun::columns()) {
       const ChunkRun::Column &a = there.runs[i].*column, &b = here.runs[i].*column;
       const at::Tensor x = at::tensor(a, at::kDouble), y = at::tensor(b, at::kDouble);
       EXPECT_TRUE(at::allclose(x, y, /*rtol=*/tolerance, /*atol=*/tolerance, /*equal_nan=*/true))

@@ -13,8 +13,19 @@ TEST(ChunkRun, FlagsBoundsThatStandApart) {
   found.estimate = log_normalizer(found.log_w);
   EXPECT_EQ(to_run(found, 3).flags, (std::vector<int64_t>{0, 0, 0}));
   found.upper = reverse_log_normalizer(found.reverse_log_w);
-  EXPECT_EQ(to_run(found, 3).flags, (std::vector<int64_t>{0, 0, kApart}));
-  EXPECT_EQ(flag_words(kApart | kFewEffective), "ess+gap");
+  EXPECT_EQ(to_run(found, 3).flags, (std::vector<int64_t>{0, 0, kGap}));
+  EXPECT_EQ(flag_words(kGap | kFewEffective), "ess+gap");
+}
+
+TEST(ChunkRun, FlagsChainsThatStayApart) {
+  MethodResult found;
+  found.estimate = log_normalizer(at::zeros({3, 2}, at::kDouble));
+  found.distance = at::tensor({0.0, 1.0, 0.0, INFINITY, 3.0, 0.0}, at::kDouble).view({3, 2});
+  const ChunkRun run = to_run(found, 3);
+  EXPECT_EQ(run.distance, (ChunkRun::Column{0.5, 1, 1}));
+  EXPECT_EQ(run.distance_std_error, (ChunkRun::Column{0.5, 0, 0}));
+  EXPECT_EQ(run.met, (ChunkRun::Column{1, 0.5, 1}));
+  EXPECT_EQ(run.flags, (std::vector<int64_t>{0, kApart, 0}));
 }
 
 }  // namespace

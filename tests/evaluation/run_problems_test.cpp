@@ -55,7 +55,7 @@ void expect_same(const RunResults& a, const RunResults& b) {
     EXPECT_EQ(result.tuning, other.tuning);
     ASSERT_EQ(result.runs.size(), other.runs.size());
     for (size_t i = 0; i < result.runs.size(); ++i) {
-      for (const auto& [name, column] : ChunkRun::columns()) {
+      for (const auto& [name, column, is_rare] : ChunkRun::columns()) {
         const auto& x = result.runs[i].*column;
         const auto& y = other.runs[i].*column;
         EXPECT_TRUE(at::allclose(at::tensor(x, at::kDouble), at::tensor(y, at::kDouble), 0, 0,
@@ -253,7 +253,7 @@ TEST(ResultStore, ChecksWhatASealedChunkSays) {
   refuse("below 0", [](auto& c) { c.indices[0] = -1; });
   refuse("as long as", [](auto& c) { c.runs[0].ess.pop_back(); });
   refuse("no chunk", [](auto& c) { c.indices.clear(); });
-  refuse("flag", [](auto& c) { c.runs[0].flags[0] = 64; });
+  refuse("flag", [](auto& c) { c.runs[0].flags[0] = 128; });
   refuse("below 0", [](auto& c) { c.runs[0].cost.densities = -1; });
   refuse("below 0", [](auto& c) { c.tuning.gradients = -1; });
   refuse("rise from 0 to 1", [](auto& c) {

@@ -59,10 +59,12 @@ class DiagonalGaussian : public Target {
 /// left. Z = prod_d Gamma(a_d).
 class LogGamma : public Target {
  public:
-  LogGamma(int64_t num_problems, const std::vector<double>& shape)
-      : shape_(row(shape).repeat({num_problems, 1})) {
+  explicit LogGamma(at::Tensor shape) : shape_(std::move(shape)) {  // [P,D]
+    traits_.can_select = true;
     traits_.log_normalizer = shape_.lgamma().sum(-1);
   }
+  LogGamma(int64_t num_problems, const std::vector<double>& shape)
+      : LogGamma(row(shape).repeat({num_problems, 1})) {}
 
   int64_t num_problems() const override { return shape_.size(0); }
   int64_t dim() const override { return shape_.size(1); }
@@ -71,6 +73,9 @@ class LogGamma : public Target {
   }
   std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override {
     return at::_standard_gamma(shape_.unsqueeze(1).repeat({1, k, 1}), rng).log();
+  }
+  std::shared_ptr<const Target> select(const at::Tensor& index) const override {
+    return std::make_shared<LogGamma>(shape_.index_select(0, index));
   }
 
  private:

@@ -96,7 +96,7 @@ RunReport run_logz(LogzSettings settings, const std::shared_ptr<const Target>& t
                    RunObserver& observer) {
   keep_particles(settings, *target);
   const Estimator estimator(settings.estimator, evidence_driver());
-  if (estimator.needs_exact_draws()) require_exact_draws(*target, settings);
+  if (estimator.has_upper()) require_exact_draws(*target, settings);
   check_expectations(settings.estimator.expectations, *target);
   return run_in_folder(settings, run_record(settings, *target), ProblemSource::of(target),
                        estimator, {}, observer, [&](RunResults finished, json summary) {

@@ -39,6 +39,11 @@ const FlagEntry kFlagEntries[] = {
     {kModes, "the posterior has a mode that the base does not cover",
      "anneal longer, so that chains find it: "},
     {kApart,
+     "coupled chains have not met: the posterior has modes that chains do not leave, or a neck, "
+     "and "
+     "the upper bound is none",
+     kLongerMends},
+    {kGap,
      "the bounds are more than 1 nat apart: a tail or a mode that forward chains miss, most likely",
      "anneal longer: ", "; fewer chains, each longer, find more at the same cost: --chains 4"}};
 

@@ -69,17 +69,12 @@ EvalRun::EvalRun(EvalSettings settings, EvalModel model, const std::optional<Arr
   if (settings_.shard.count > chunks_.count())
     throw argument_error("--shard: there are only ", chunks_.count(), " chunks of --chunk ",
                          chunks_.size, " images");
-  if (estimator_.needs_exact_draws() && images_.source != "simulated")
-    throw argument_error("--method ", settings_.estimator.methods.front(),
-                         " needs --simulate N: its reverse chains start from an exact draw of the "
-                         "posterior, which only an image simulated from the model has. The gap on "
-                         "simulated images then certifies these settings for real ones");
 }
 
 int64_t EvalRun::choose_control() {
   if (!estimator_.anneals())
     no_control_ = "no method anneals";
-  else if (estimator_.needs_exact_draws())
+  else if (estimator_.has_upper() && images_.source == "simulated")
     no_control_ = "the method " + settings_.estimator.methods.front() + " is one itself";
   else if (!settings_.estimator.resampling.empty())
     no_control_ = "chains that resample do not run back";
