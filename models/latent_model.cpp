@@ -13,11 +13,10 @@ namespace crais {
 void ModelDescription::set_likelihood(const Likelihood& of) {
   likelihood = to_string(of);
   low = high = step = {};
-  if (of.is_of_logits()) {
-    low = 0.0;
-    high = 1.0;
-    if (of.is_bernoulli()) step = 1.0;
-  }
+  if (!of.is_of_logits()) return;
+  low = 0.0;
+  high = 1.0;
+  if (of.is_bernoulli()) step = 1.0;
 }
 
 int64_t ModelDescription::num_values() const {
@@ -31,7 +30,8 @@ bool ModelDescription::has(const std::string& function) const {
 void check_support(const ModelDescription& model, const at::Tensor& data,
                    const std::string& where) {
   const at::Tensor flat = data.flatten(1);  // a log_joint says itself what NaN means
-  at::Tensor bad = model.likelihood == "log_joint" ? flat.isinf() : ~flat.isfinite();
+  const bool may_miss = model.likelihood == "log_joint" || model.likelihood.rfind("seen-", 0) == 0;
+  at::Tensor bad = may_miss ? flat.isinf() : ~flat.isfinite();
   std::string right = "a finite number";
   if (model.low) {
     bad = bad | (flat < *model.low);
@@ -55,12 +55,12 @@ void check_support(const ModelDescription& model, const at::Tensor& data,
   const auto value = flat[image][entry].item<double>();
   std::string remedy;
   if (model.likelihood == "bernoulli" && value > 0 && value < 1)
-    remedy =
-        ": `binarisation` static:0 makes grey pixels of 0 to 255, or k / 255, binary; "
-        "ContinuousBernoulli is a density of grey ones";
+    remedy = ": `binarisation` static:0 makes grey pixels binary; ContinuousBernoulli takes them";
   else if (value > 1 && model.high == 1.0)
     remedy = std::string(". Pixels of 0 to 255 need `scale` 255") +
              (model.likelihood == "bernoulli" ? ", or grey ones `binarisation` static:0" : "");
+  else if (std::isnan(value))
+    remedy = ". Where NaN is a pixel not seen: crais.evaluate(..., missing=\"nan\") in Python";
   throw data_error(where, ": entry ", entry, " of image ", image, " is ", shortest(value),
                    "; the likelihood (", model.likelihood, ") needs ", right, remedy);
 }

@@ -38,6 +38,8 @@ class Picture:
     columns: int = 2
     file: str = ""  # without its ending, if it is not `table`
     only: str = ""  # the value of `rule`
+    names: tuple[tuple[str, str], ...] = ()  # of the curves to draw: as in the table, as shown
+    labels: tuple[str, str] = ("", "")  # of the axes, if they are not the columns' names
 
 
 HIGH = {"panel": "{target}", "series": "{schedule}", "x": "evaluations", "y": "mean |error|",
@@ -48,6 +50,12 @@ SMC: dict[str, Any] = {"panel": "log Z, nats", "series": "{sampler}", "x": "comp
 PICTURES = [
     Picture("accuracy/accuracy", "500 images", "{variant}", "evaluations", "bias", "SE", "xy",
             columns=1),
+    Picture("accuracy/accuracy", "", "{variant}", "evaluations", "bias", "SE", "xy", columns=1,
+            file="accuracy/first", names=(
+                ("AIS, prior, linear", "annealing from the prior"),
+                ("IWAE, encoder", "importance sampling (IWAE)"),
+                ("recommended, --budget", "crais")),
+            labels=("decoder evaluations an image", "error of the mean log p(x), nats")),
     Picture("figure-2d/plans", "", "{target}", columns=1, file="figure-2d/schedules"),
     Picture("figure-2d/plans", "", "{target}", y="1 - beta", log="y", columns=1,
             file="figure-2d/schedules-tail"),
@@ -96,28 +104,28 @@ def points(picture: Picture, records: list[Record]) -> tuple[list[float], ...]:
 def drawn(picture: Picture) -> Figure:
     records = [r for r in read(picture.table) if picture.only in ("", r.get("rule"))]
     panels = list(dict.fromkeys(picture.panel.format(**r) for r in records))
-    names = list(dict.fromkeys(picture.series.format(**r) for r in records))
+    names = dict(picture.names) or {name: name for name in (picture.series.format(**r) for r in records)}
     rows = -(-len(panels) // picture.columns)
     wide = 2.6 if picture.columns == 3 else 3.4 if picture.columns == 2 else 5.2
     figure = Figure(figsize=(wide * picture.columns + 1.6, 2.3 * rows + 0.6), layout="constrained")
     all_axes = figure.subplots(rows, picture.columns, squeeze=False).flatten()
     for axes, panel in zip(all_axes, panels, strict=False):
-        for place, name in enumerate(names):
+        for place, (name, shown) in enumerate(names.items()):
             own = [r for r in records if picture.panel.format(**r) == panel
                    and picture.series.format(**r) == name]  # fmt: skip
             if not own:
                 continue
             x, y, errors = points(picture, own)
             marker = "" if picture.x == "transition / M" else "osv^D<>Pp*hX"[place % 12]
-            axes.errorbar(x, y, errors or None, label=name, color=f"C{place % 10}", marker=marker,
+            axes.errorbar(x, y, errors or None, label=shown, color=f"C{place % 10}", marker=marker,
                           linestyle="-" if picture.joined else "")  # fmt: skip
         axes.set_title(panel, fontsize=8)
         for axis in picture.log:
             getattr(axes, f"set_{axis}scale")("log", nonpositive="mask")
     for axes in all_axes[len(panels) :]:
         axes.set_visible(False)
-    figure.supxlabel(picture.x, fontsize=8)
-    figure.supylabel(picture.y, fontsize=8)
+    figure.supxlabel(picture.labels[0] or picture.x, fontsize=8)
+    figure.supylabel(picture.labels[1] or picture.y, fontsize=8)
     found = {label: handle for axes in all_axes
              for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}  # fmt: skip
     figure.legend(found.values(), found.keys(), loc="outside right center")

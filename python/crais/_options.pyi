@@ -40,7 +40,8 @@ _OfModels = TypedDict("_OfModels", {
     "prior": Prior | torch.distributions.Distribution | torch.nn.Module | None,
     "decoder": Function | None, "encoder": Function | None, "log_joint": Function | None,
     "log_prior": Function | None, "latent": Latent | None, "image_shape": Sequence[int] | None,
-    "labels": Any, "key": str | None, "layout": str | None, "dtype": torch.dtype | str | None,
+    "labels": Any, "key": str | None, "layout": str | None, "missing": str | None,
+    "dtype": torch.dtype | str | None,
 }, total=False)
 
 _OfDensities = TypedDict("_OfDensities", {

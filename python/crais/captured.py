@@ -7,6 +7,7 @@ import copy
 import functools
 import hashlib
 import inspect
+import tokenize
 import types
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeAlias, TypeVar
@@ -219,7 +220,7 @@ def digest_of(functions: Iterable[Any], values: Iterable[Tensor]) -> str:
             function = function.func
         if not inspect.isroutine(function):  # of a class, `inspect` parses the whole file
             function = getattr(function, "forward", getattr(type(function), "__call__", None))
-        with contextlib.suppress(OSError, TypeError):
+        with contextlib.suppress(OSError, TypeError, SyntaxError, tokenize.TokenError):  # a file may have changed
             source.update(inspect.getsource(function).encode())
     for value in values:
         numbers.update(value.detach().cpu().contiguous().numpy().tobytes())

@@ -26,7 +26,7 @@ from crais.forces import ShorterProducts
 from crais.gradients import with_gradient
 from crais.latents import Latent, shaped, sizes_of
 from crais.layers import KnownModel, recognise
-from crais.likelihoods import Likelihood
+from crais.likelihoods import Likelihood, Seen
 from crais.outputs import Distribution, OfDecoder, adapted
 from crais.priors import Hierarchical, Prior, StandardNormal
 from crais.priors import adapted as adapted_prior
@@ -84,8 +84,10 @@ class CapturedModel:
         log_prior: Function | None = None,
         labels: Tensor | None = None,
         data: Tensor | None = None,
+        missing: bool = False,
     ) -> None:
-        """`data` [N, ...] are examples of x, for a log_joint, whose support nothing says."""
+        """`data` [N, ...] are examples of x, for a log_joint, whose support nothing says; with `missing`
+        the likelihood leaves out numbers of x that are NaN."""
         sizes, shape = sizes_of(latent), sizes_of(shape, "image_shape")
         if decoder is not None and likelihood is None:
             likelihood = OfDecoder()
@@ -111,6 +113,7 @@ class CapturedModel:
         self.encoder: Any = encoder
         self._log_joint: Any = log_joint
         self.labels = _checked_labels(labels)
+        self._missing = missing
         self._data = data.reshape(-1, *shape) if likelihood is None and data is not None else None
         self.parts = [decoder, self.likelihood, self.prior, encoder, log_joint]
         self.warnings: list[str] = []  # why numbers may not mean what one thinks, of `checks`
@@ -146,7 +149,7 @@ class CapturedModel:
 
     def encode(self, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
         """Rows, also of maps; a root of the covariance [B, D, D] stays as it is."""
-        mean, spread = self.encoder(x, *y)
+        mean, spread = self.encoder(x.nan_to_num() if self._missing else x, *y)
         return mean.flatten(1), spread.flatten(1) if spread.shape == mean.shape else spread
 
     def output(self, z: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
@@ -352,6 +355,7 @@ class CapturedModel:
             z, x, y = self.draw_z(rows), self.plain_x(rows), self.draw_y(rows)
             if self.decoder is not None:
                 self.decoder, likelihood = adapted(self.decoder, self.likelihood, z, x, y)
+                likelihood = Seen(likelihood) if self._missing else likelihood
                 if likelihood is not self.likelihood:
                     self.likelihood = on_device(likelihood, self.device)
                     self.parts += [self.decoder, self.likelihood]

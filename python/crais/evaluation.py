@@ -72,6 +72,7 @@ def evaluate(
     labels: Any = None,
     key: str | None = None,
     layout: str | None = None,
+    missing: str | None = None,
     dtype: torch.dtype | str | None = None,
     progress: bool = True,
     **flags: Unpack[EvaluateOptions],
@@ -106,6 +107,8 @@ def evaluate(
     labels       y [N, ...] of a conditional model p(x | y), whose functions take y last; by
                  default the labels beside the images in a Dataset or DataLoader
     layout       "NHWC" if the images have their channels last
+    missing      "nan" if NaN marks numbers of an image that were not seen: log p(x) is then the
+                 marginal of the others, for a likelihood of independent elements
     dtype        "float32": evaluate a copy of modules in float64, bfloat16 or half in float32
     progress     show a bar, if tqdm is installed
 
@@ -141,6 +144,8 @@ def evaluate(
         given = tensor_of(labels, "labels")
         if given.dim() < 1:
             raise UsageError("labels is a single number: give [N, ...], one row for each image")
+    if missing not in (None, "nan"):
+        raise UsageError(f'missing is "nan", for numbers that were not seen, not {missing!r}')
     functions = {
         "decoder": decoder, "encoder": encoder, "prior": prior, "log_joint": log_joint,
         "log_prior": log_prior,
@@ -152,12 +157,10 @@ def evaluate(
         if isinstance(labels, str):
             chosen["labels"] = labels
         if likelihood is not None and not isinstance(likelihood, str):
-            raise UsageError(
-                f"likelihood of a file must be a name, not {type(likelihood).__name__}"
-            )
-        for name, value in {**functions, "image_shape": image_shape}.items():
+            raise UsageError(f"likelihood of a file must be a name, not {type(likelihood).__name__}")
+        for name, value in {**functions, "image_shape": image_shape, "missing": missing}.items():
             if value is not None:
-                raise UsageError(f"{name} is for a model in memory; {model} has its own")
+                raise UsageError(f"{name} is for a model in memory, and {model} is a file")
         return _evaluated(os.fspath(model), chosen, pixels, given, progress)
 
     if isinstance(model, type):
@@ -190,6 +193,7 @@ def evaluate(
             labels=given,
             simulate=_count(options.get("simulate")),
             data=_examples(pixels, options),
+            missing=missing is not None,
             threads_apart=str(options.get("threads")) != "1",
             name=name,
         )
@@ -201,9 +205,7 @@ def evaluate(
     pixels = pixels if pixels is None else as_batch(pixels, captured.shape)
     wanted_device, device = options.pop("device", None), captured.device
     if wanted_device is not None and str(wanted_device) not in (str(device), device.type, "auto"):
-        raise UsageError(
-            f"device: the model is on {device}, not {wanted_device}; move it with .to()"
-        )
+        raise UsageError(f"device: the model is on {device}, not {wanted_device}; move it with .to()")
     if captured.keeps_state:
         _call_alone(options)
     return _evaluated(name, {"device": str(device), **options}, pixels, given, progress, captured)
@@ -359,9 +361,7 @@ def log_normalizer(
 
     try:
         return _estimated(
-            lambda run: native.extension().log_normalizer(
-                name, native.by_flag(options), run, starts, *about, identity
-            ),
+            lambda run: native.extension().log_normalizer(name, native.by_flag(options), run, starts, *about, identity),
             progress,
             density,
             functions={"log_density": function},
@@ -432,9 +432,7 @@ def _starts_of(starts: Any, density: Density, options: dict[str, Any]) -> Tensor
     """Points [S, dim], for a base that searches for modes."""
     base = str(options.get("base") or "auto").split(":")[0]
     if base not in ("auto", "mixture", "modes"):
-        raise UsageError(
-            f"starts are for the bases auto, mixture and modes; {base} looks for no modes"
-        )
+        raise UsageError(f"starts are for the bases auto, mixture and modes; {base} looks for no modes")
     dim, points = density.dim, tensor_of(starts, "starts").detach().cpu().double()
     if points.dim() != 2 or points.shape[1] != dim or not len(points):
         raise UsageError(f"starts are [S, {dim}]; these are {list(points.shape)}")
@@ -458,9 +456,7 @@ def _evaluated(
         about |= {"device": model.device, "functions": model.functions, "check": model.check}
     flags = native.by_flag(options)
     return _estimated(
-        lambda run: native.extension().evaluate(
-            operand, flags, run, images, labels, manifest, about["device"]
-        ),
+        lambda run: native.extension().evaluate(operand, flags, run, images, labels, manifest, about["device"]),
         progress,
         program="eval-loglik",
         unit="images",
@@ -493,9 +489,7 @@ def _density(function: Function) -> Function:
     return log_density
 
 
-def _examined(
-    density: Function, dim: int, options: dict[str, Any]
-) -> tuple[bool, list[Tensor], Callable[[], None]]:
+def _examined(density: Function, dim: int, options: dict[str, Any]) -> tuple[bool, list[Tensor], Callable[[], None]]:
     """Looks at a density before the run, at points around 0.
 
     Returns whether one thread alone may call it, values that tell it from others, and a check for
@@ -519,9 +513,7 @@ def _examined(
     with native.as_before(device), OwnNumbers():
         torch.set_num_threads(1)
         check_bounded(density, points(8), "the log density")
-        is_alone = options.get("threads") not in (1, "1") and keeps_state(
-            joint, lambda rows: (points(rows),)
-        )
+        is_alone = options.get("threads") not in (1, "1") and keeps_state(joint, lambda rows: (points(rows),))
         z = points(4)
         try:
             value, grad = joint(z)

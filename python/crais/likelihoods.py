@@ -50,7 +50,7 @@ class Likelihood(nn.Module):
     """The base class of p(x | output), rows of a batch independent. Derive your own from it.
 
     x is [B, *shape]; output is what the decoder returns, a tensor or a tuple of tensors. `log_prob`
-    alone must be there. Export compiles the methods, so they may use tensor operations only.
+    alone must be there, or `each`. Export compiles the methods: they may use tensor operations only.
     """
 
     low: float = -math.inf  # the support of x, both ends included
@@ -62,6 +62,10 @@ class Likelihood(nn.Module):
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
         """Returns log p(x | output) [B], nats, summed over all elements of x."""
+        return _total(self.each(x, output))
+
+    def each(self, x: Tensor, output: Output) -> Tensor:
+        """Returns log p of each element of x [B, *shape], nats, where they are independent."""
         raise NotImplementedError
 
     def fisher(self, output: Output) -> Output:
@@ -114,10 +118,10 @@ class Elementwise(Likelihood):
         """The squared slope of each part that is in the output, as a function of it."""
         return (1.0,) * len(self.parts(output))
 
-    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+    def each(self, x: Tensor, output: Output) -> Tensor:
         parts = self.parts(output)
         check_rows(x, parts[0].shape[1:])
-        return _total(self.element(x, *parts))
+        return self.element(x, *parts)
 
     def fisher(self, output: Output) -> Output:
         parts = self.parts(output)
@@ -549,11 +553,11 @@ class Mixture(Likelihood):
         weights, *others = output
         return weights, tuple(others) if len(others) > 1 else others[0]
 
-    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+    def each(self, x: Tensor, output: Output) -> Tensor:
         logits, of_kind = self.split(output)
         check_rows(x, logits.shape[2:])
-        each = self.kind.element(x.unsqueeze(1), *self.kind.parts(of_kind))
-        return _total(torch.logsumexp(F.log_softmax(logits, 1) + each, 1))
+        of_components = self.kind.element(x.unsqueeze(1), *self.kind.parts(of_kind))
+        return torch.logsumexp(F.log_softmax(logits, 1) + of_components, 1)
 
     def fisher(self, output: Output) -> Output:
         logits, of_kind = self.split(output)
@@ -619,7 +623,7 @@ class Categorical(Likelihood):
         self.step = STEP if num_classes is None else 1.0
         self.high = 1.0 if num_classes is None else float(num_classes - 1)
 
-    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+    def each(self, x: Tensor, output: Output) -> Tensor:
         output = _only(output)
         if output.shape[1] != self.num_classes:
             raise RowShapeError(
@@ -630,7 +634,7 @@ class Categorical(Likelihood):
         log_weights = F.log_softmax(output, 1)
         check_rows(x, log_weights.shape[2:])
         value = torch.round(x * (self.num_classes - 1) / self.high).long().unsqueeze(1)
-        return _total(log_weights.gather(1, value))
+        return log_weights.gather(1, value).squeeze(1)
 
     def fisher(self, output: Output) -> Output:
         weights = torch.softmax(_only(output), 1)
@@ -723,6 +727,29 @@ class ZeroInflatedNegativeBinomial(NegativeBinomial):
         counts, (_, zeros) = super().draw(output, x_shape), self.parts(output)
         u = torch.rand(zeros.shape, dtype=zeros.dtype).to(zeros.device)
         return counts * (u > torch.sigmoid(zeros))
+
+
+class Seen(Likelihood):
+    """What was seen of x, under a likelihood of independent elements: the others are NaN."""
+
+    def __init__(self, kind: Likelihood) -> None:
+        super().__init__()
+        name = kind.name or type(kind).__name__
+        if not kind.has("each"):
+            raise UsageError(
+                f"missing: {name} does not say log p of each element (`each`); a log_joint may say what NaN means"
+            )
+        self.kind, self.name, self.uniforms = kind, f"seen-{name}", kind.uniforms
+        self.low, self.high, self.step, self.levels = kind.low, kind.high, kind.step, kind.levels
+        self.check, self.sample, self.draw = kind.check, kind.sample, kind.draw  # type: ignore[method-assign]
+
+    def has(self, method: str) -> bool:
+        return super().has(method) or method in ("check", "draw") and self.kind.has(method)
+
+    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+        seen = ~x.isnan()
+        inside = torch.cat([x[seen], x.new_full((1,), max(self.low, 0.0))])[0]  # of the support
+        return _total(torch.where(seen, self.kind.each(torch.where(seen, x, inside), output), 0.0))
 
 
 def named(text: str) -> Likelihood:

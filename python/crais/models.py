@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from crais import native
-from crais.captured import Function, bare, device_of, digest_of, other_dtype
+from crais.captured import Function, bare, device_of, digest_of, modules_of, other_dtype
 from crais.encoders import adapted
 from crais.errors import RowShapeError, UsageError
 from crais.forces import MUCH_WORK, processor_has_bfloat16
@@ -59,12 +60,11 @@ def captured_model(
     tells it. `parts` are decoder, likelihood, prior, encoder, log_joint and log_prior.
     """
     decoder, encoder, likelihood = parts["decoder"], parts["encoder"], parts["likelihood"]
-    device = device_of(
-        [decoder, encoder, parts["log_joint"]], [likelihood, parts["prior"], parts["log_prior"]]
-    )
+    device = device_of([decoder, encoder, parts["log_joint"]], [likelihood, parts["prior"], parts["log_prior"]])
     sizes = None if latent is None else sizes_of(latent)
     y = () if labels is None else (labels[:1].to(device),)
     if not shapes:
+        sizes = sizes or _latent_taken(decoder, device, y)
         shapes = [_shape_of(decoder, likelihood, sizes, device, y)]
     failure: Exception | None = None
     for shape in shapes:
@@ -103,11 +103,12 @@ def in_memory(
 
     Its check is for the end: it raises UsageError where the model is not what it was.
 
-    Shapes and latent are as in `captured_model`. With `force_dtype` bfloat16, or auto where it pays, there is a function
-    whose gradient is in bfloat16. `simulate` is how many images are to be drawn from the model;
-    where draws are no function of uniform numbers, they are made here. `data` are a few images, as
-    the likelihood takes them. Unless `threads_apart` is False, the functions are tried for state
-    that they keep. `parts` are decoder, likelihood, prior, encoder, log_joint and log_prior.
+    Shapes and latent are as in `captured_model`. With `force_dtype` bfloat16, or auto where it
+    pays, there is a function whose gradient is in bfloat16. `simulate` is how many images are to be
+    drawn from the model; where draws are no function of uniform numbers, they are made here. `data`
+    are a few images, as the likelihood takes them. Unless `threads_apart` is False, the functions
+    are tried for state that they keep. `parts` are decoder, likelihood, prior, encoder, log_joint
+    and log_prior.
     """
     encoder = parts["encoder"]
     functions_of = [parts["decoder"], encoder, parts["log_joint"], parts["log_prior"]]
@@ -153,14 +154,23 @@ def _latent_of(
     encoder: Function | None, shape: Sequence[int], device: torch.device, y: tuple[Tensor, ...]
 ) -> Sequence[int]:
     if encoder is None:
-        raise UsageError(
-            "give latent=D, the dimension of z, or its shape, as latent=(4, 8, 8): no encoder "
-            "tells it"
-        )
+        raise UsageError("give latent=D, the dimension of z, or its shape, as latent=(4, 8, 8): no encoder tells it")
     x = torch.zeros(1, *shape, dtype=torch.float32, device=device)
     with torch.no_grad(), taking_shapes(shape):
         mean, _ = adapted(encoder, x, y, None)(x, *y)
     return tuple(mean.shape[1:])
+
+
+def _latent_taken(decoder: Function | None, device: torch.device, y: tuple[Tensor, ...]) -> tuple[int, ...] | None:
+    """The one number of inputs, of all Linear layers, that a decoder takes for latents."""
+    if decoder is None:
+        return None
+    parts, taken = [one for part in modules_of([decoder]) for one in part.modules()], []
+    for size in {part.in_features for part in parts if isinstance(part, nn.Linear)}:
+        with contextlib.suppress(Exception), torch.no_grad():  # what a model raises
+            decoder(torch.zeros(1, size, dtype=torch.float32, device=device), *y)
+            taken.append(size)
+    return (taken[0],) if len(taken) == 1 else None
 
 
 def _shape_of(
@@ -195,9 +205,7 @@ def parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         if parts["decoder"] is None or parts["likelihood"] is None:
             parts["log_joint"] = getattr(model, "log_joint", None)
         if parts["log_joint"] is None and parts["decoder"] is None:
-            raise UsageError(
-                "the model has neither decode(z) nor log_joint(z, x): give decoder= or log_joint="
-            )
+            raise UsageError("the model has neither decode(z) nor log_joint(z, x): give decoder= or log_joint=")
     if parts["log_joint"] is not None and arguments["decoder"] is None:
         parts["decoder"] = parts["likelihood"] = None
     for name in ("decoder", "encoder", "log_joint"):
@@ -219,7 +227,7 @@ def unwrapped(model: Any) -> Any:
     def is_model(one: Any) -> bool:
         return any(hasattr(one, name) for name in ("decode", "decoder", "log_joint"))
 
-    if is_model(model) or not isinstance(model, torch.nn.Module):
+    if is_model(model) or not isinstance(model, nn.Module):
         return model
     inner = [one for child in model.children() if is_model(one := unwrapped(child))]
     return inner[0] if len(inner) == 1 else model

@@ -63,6 +63,12 @@ class Distribution(L.Likelihood):
         log_p: Tensor = output.log_prob(x)
         return log_p.flatten(1).sum(1) if log_p.dim() > 1 else log_p
 
+    def each(self, x: Tensor, output: Any) -> Tensor:
+        if output.event_shape and plain(output).event_shape:
+            raise UsageError(f"missing: the elements of {self.name} are not independent")
+        log_p: Tensor = plain(output).log_prob(x)
+        return log_p
+
     def draw(self, output: Any, x_shape: Any) -> Tensor:
         drawn: Tensor = output.sample()
         L.check_rows(drawn.new_empty(tuple(x_shape)), drawn.shape[1:])

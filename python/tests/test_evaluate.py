@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from torch import distributions as D
 from torch.utils.data import DataLoader, IterableDataset
 
 import crais
@@ -267,6 +268,38 @@ def test_a_linear_gaussian_model_has_its_known_log_likelihood(is_conditional):
         labels=y if is_conditional else None, base="laplace", progress=False,
     )  # fmt: skip
     np.testing.assert_allclose(found.log_likelihood, linear_gaussian(weight).log_prob(x - y), atol=1e-3)
+
+
+@pytest.mark.parametrize("of_distribution", [False, True])
+def test_pixels_that_were_not_seen_are_integrated_out(of_distribution):
+    torch.manual_seed(3)
+    weight, seen = torch.randn(5, 2), torch.rand(6, 5) < 0.6
+    x = torch.where(seen, torch.randn(6, 5), torch.nan)
+    model = {"decoder": lambda z: z @ weight.T, "likelihood": crais.Gaussian(0.5)}
+    if of_distribution:
+        model = {"decoder": lambda z: D.Independent(D.Normal(z @ weight.T, 0.5), 1)}
+    options = {"latent": 2, "images": x, "base": "laplace", "progress": False, **model}
+    found = crais.evaluate(missing="nan", **options)
+    whole = linear_gaussian(weight)
+    truth = [
+        D.MultivariateNormal(whole.mean[own], whole.covariance_matrix[own][:, own]).log_prob(row[own])
+        for row, own in zip(x, seen)
+    ]
+    np.testing.assert_allclose(found.log_likelihood, truth, atol=1e-3)
+    assert found.control is None or found.control.gap < 0.05
+    with pytest.raises(crais.DataError, match=r'is nan; .* missing="nan"'):
+        crais.evaluate(**options)
+    with pytest.raises(crais.UsageError, match="elements of MultivariateNormal are not independent"):
+        decoder = lambda z: D.MultivariateNormal(z @ weight.T, torch.eye(5))
+        crais.evaluate(missing="nan", **options | {"decoder": decoder, "likelihood": None})
+
+
+def test_the_decoder_tells_latent_and_shape(mlp, tmp_path):
+    report = crais.export(mlp, tmp_path / "m.pt2", likelihood=crais.Bernoulli())
+    assert report.kind == "weights"
+    bounds = crais.certify(mlp, 4, likelihood="bernoulli", **CHEAP)
+    by_file = crais.evaluate(str(report.path), simulate=4, **CHEAP | {"method": "bidirectional"})
+    assert bounds.gap == pytest.approx(by_file.gap, abs=0.1) and bounds.images.shape == (4, 36)
 
 
 @pytest.mark.parametrize("are_given", [False, True])

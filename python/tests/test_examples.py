@@ -78,6 +78,7 @@ def number(pattern: str, printed: str) -> float:
 def test_your_vae(executed):
     pages, printed = executed("your-vae", {"boxes(100)": "boxes(30)", "num_images=50": "num_images=10"})
     assert any("application/json" in page for page in pages)
+    assert number("flagged: #", printed) > 5
     lower = number(r"# <= log p\(x\)", printed)
     assert abs(number(r"<= log p\(x\) <= #", printed) - lower) < 1
     by_file, in_memory = number("# nats by the file", printed), number("file, #", printed)

@@ -69,6 +69,14 @@ def test_a_folder_refuses_another_encoder(compiled, tmp_path):
         of_vae(vae, encoder=twice, out=folder, base="encoder", resume=True)
 
 
+def test_a_file_may_change_after_its_function_was_made(compiled, tmp_path):
+    (file := tmp_path / "mine.py").write_text("def density(z):\n    return -z.square().sum(1)\n")
+    made = {}
+    exec(compile(file.read_text(), str(file), "exec"), made)
+    file.write_text("def density(z:\n")
+    assert crais.log_normalizer(made["density"], dim=2, **QUICK).log_z == pytest.approx(1.14, abs=0.5)
+
+
 def test_random_numbers_of_other_threads_are_left_alone(compiled, tmp_path):
     prior = torch.distributions.MultivariateNormal(torch.zeros(4), torch.eye(4))
     drawn, stop = [], threading.Event()

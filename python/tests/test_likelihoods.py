@@ -214,6 +214,18 @@ def cast(output: L.Output, dtype: torch.dtype) -> L.Output:
     return tuple(part.to(dtype) for part in output)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_what_was_not_seen_is_left_out(name):
+    likelihood, output = case(name, 5)
+    x, seen = likelihood.draw(output, (5, *SHAPE)), torch.rand(5, *SHAPE) < 0.6
+    wanted = (CASES[name][2](output).log_prob(x) * seen).flatten(1).sum(1)
+    missing = L.Seen(likelihood)
+    torch.testing.assert_close(
+        missing.log_prob(torch.where(seen, x, torch.nan), output), wanted, rtol=1e-5, atol=1e-4
+    )
+    assert missing.log_prob(torch.full_like(x, torch.nan), output).tolist() == [0] * 5
+
+
 def parts(output: L.Output) -> list[Tensor]:
     return [output] if isinstance(output, Tensor) else list(output)
 

@@ -141,12 +141,8 @@ at::Tensor chosen_labels(const ImageSettings& settings, const ModelDescription& 
 at::Tensor bytes_of(const at::Tensor& stored, double scale, const std::string& source) {
   if (stored.scalar_type() == at::kByte) return stored;
   const at::Tensor levels = stored.to(at::kDouble) / scale * 255;
-  const at::Tensor whole = levels.round();
-  if (!((levels - whole).abs() < 1e-2)
-           .logical_and(whole >= 0)
-           .logical_and(whole <= 255)
-           .all()
-           .item<bool>())
+  const at::Tensor whole = levels.round().clamp(0, 255);
+  if (!((levels - whole).abs() < 1e-2).all().item<bool>())
     throw argument_error("--binarisation is for pixels of 0 to 255 (uint8), or floats k / 255; ",
                          source, " holds other ", at::toString(stored.scalar_type()));
   return whole.to(at::kByte);
@@ -225,9 +221,12 @@ EvalImages array_images(const ImageSettings& settings, const EvalModel& model,
   return images_of(settings, model.description(), file, 0, binarisation);
 }
 
-/// True if a number lies between black and white.
-bool has_grey(const at::Tensor& pixels) {
-  return pixels.gt(0).logical_and(pixels.lt(1)).any().item<bool>();
+/// The array that --data names: a file's, or drawn digits, other ones than train-vae sees.
+ArrayFile named_array(const std::string& data) {
+  const std::string drawn = "synthetic:";
+  if (data.rfind(drawn, 0) != 0) return read_array_file(data);
+  const Images all = synthetic_images(parse_integer(data.substr(drawn.size()), "--data"), 1);
+  return {all.pixels.view({all.size(), all.rows, all.cols}), all.labels, data, all.md5};
 }
 
 /// Rejects flags that have no effect for such images, or that exclude each other.
@@ -254,13 +253,11 @@ void check_given(const ImageSettings& settings, FlagsOf kind) {
 
 /// True if MNIST is missing and no given flag needs real images.
 bool may_simulate(const ImageSettings& settings, const EvalModel& model) {
-  const bool is_real =
-      std::any_of(kKindsOfFlags.begin(), kKindsOfFlags.end(), [&](const auto& entry) {
-        const auto& [flag, kinds] = entry;
-        return settings.given.count(flag) > 0 && takes(kinds, FlagsOf::kMnist) &&
-               !takes(kinds, FlagsOf::kSimulated);
-      });
-  return settings.data_dir.empty() && !is_real && model.num_draws() > 0;
+  for (const auto& [flag, kinds] : kKindsOfFlags)
+    if (settings.given.count(flag) > 0 && takes(kinds, FlagsOf::kMnist) &&
+        !takes(kinds, FlagsOf::kSimulated))
+      return false;
+  return settings.data_dir.empty() && model.num_draws() > 0;
 }
 
 std::string digest_of(const EvalImages& images) {
@@ -280,7 +277,7 @@ EvalImages ready(EvalImages images, const ImageSettings& settings, const EvalMod
   ModelDescription described = model.description();
   if (described.likelihood == "bernoulli" && settings.binarisation == "none") {
     described.step.reset();
-    images.is_grey = has_grey(images.pixels);
+    images.is_grey = images.pixels.gt(0).logical_and(images.pixels.lt(1)).any().item<bool>();
   }
   check_support(described, images.pixels, images.source);
   images.digest = digest_of(images);
@@ -312,7 +309,7 @@ EvalImages choose_images(const ImageSettings& settings, const EvalModel& model,
     check_given(settings, FlagsOf::kSimulated);
     return ready(simulated_images(settings, *settings.simulate, model), settings, model);
   }
-  if (!settings.data.empty()) return choose_images(settings, model, read_array_file(settings.data));
+  if (!settings.data.empty()) return choose_images(settings, model, named_array(settings.data));
   if (has_images(settings.data_dir, parse_split(settings.split)) ||
       !may_simulate(settings, model)) {
     check_given(settings, FlagsOf::kMnist);

@@ -78,13 +78,12 @@ NotedTables result_tables(const std::vector<LikelihoodSummary>& methods,
   std::string errors;
   for (const LikelihoodSummary& s : methods) {
     const auto& [mean, data_error, chains_error] = s.log_likelihood;
-    means.add_row(
-        row_of(s, "image",
-               {{"log p(x)", fixed(mean, 3)},
-                {"data SE", fixed(data_error, 3)},
-                {"MC SE", known_or_dash(chains_error)},
-                {"bias", known_or_dash(s.bias)},
-                {"control", control && s.transitions ? significant(control->gap, 2) : "-"}}));
+    Table::NamedCells own = {{"log p(x)", fixed(mean, 3)},
+                             {"data SE", fixed(data_error, 3)},
+                             {"MC SE", known_or_dash(chains_error)},
+                             {"bias", known_or_dash(s.bias)}};
+    if (control) own.emplace_back("control", s.transitions ? significant(control->gap, 2) : "-");
+    means.add_row(row_of(s, "image", own));
     if (s.certificate) bounds.add_row(bounds_of(s, mean));
     errors += with_flags("eval-loglik", doubts_of(s));
   }
@@ -207,14 +206,15 @@ RunReport report_of(EvalResults results, json summary, const std::string& about)
       {"per_image.csv", [=] { return estimates_csv(*everything, "image", "log_likelihood"); }},
       {"schedule.csv", [=] { return schedule_csv(*everything, "image"); }},
       {"report.html", page}};
-  return {
-      std::move(results),
-      {},
-      {},
-      std::move(summary),
-      std::move(files),
-      [=](int width) { return text_of(tables, width) + warning_lines(warnings, width) + about; },
-      [=](int width) { return details.text(width); }};
+  return {std::move(results),
+          {},
+          {},
+          std::move(summary),
+          std::move(files),
+          [=](int width) {
+            return text_of(tables, width) + warning_lines(warnings, width) + wrapped(about, width);
+          },
+          [=](int width) { return details.text(width); }};
 }
 
 }  // namespace crais

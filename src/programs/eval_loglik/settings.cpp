@@ -31,7 +31,8 @@ Synopsis eval_loglik_synopsis() {
   s.groups.insert(
       s.groups.end(),
       {{"Images",
-        {option::text("data", "FILE[:KEY]", {}, "an array [N, ...]: .npy, .npz, IDX (else MNIST)")
+        {option::text("data", "FILE[:KEY]", {},
+                      "an array: .npy, .npz, IDX, or synthetic:N (else MNIST)")
              .basic(),
          option::text("labels", "FILE[:KEY]", {},
                       "labels for a conditional model p(x | y) (default: those beside the images)"),
