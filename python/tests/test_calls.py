@@ -369,6 +369,8 @@ def test_models_are_of_float32(evaluate, images):
         ),
         (nn.Linear(4, 36).double(), "parameters are torch.float64; .*: call .float()"),
         (nn.BatchNorm1d(4, track_running_stats=False).eval(), "has no statistics: track_running_stats"),
+        (nn.BatchNorm1d(4), r"\(BatchNorm1d\) is in training mode: call .eval()"),
+        (lambda z: D.Normal(z.repeat(1, 9).view(-1, 6, 6) / 0.0, 1.0), r"log p\(x, z\) is not finite at z"),
         (nn.Linear(4, 36).half(), "parameters are torch.float16; .*: call .float()"),
     ],
 )

@@ -349,6 +349,14 @@ def test_a_decoder_of_distributions_has_certificates_and_exports(tmp_path):
     assert abs(bounds.gap) < 0.1  # bounds cross by chance where they are this near
 
 
+def test_what_depends_on_data_is_not_exported(tmp_path):
+    branches = lambda z: ONE(z) if z.abs().max() < 100 else -ONE(z)
+    given = {"decoder": branches, "likelihood": crais.Bernoulli(), "latent": 4, "image_shape": (10,)}
+    with pytest.raises(crais.UsageError, match="cannot be traced.*depends on data"):
+        crais.export(tmp_path / "m.pt2", quiet=True, **given)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize(
     ("name", "likelihood"),
     [

@@ -43,7 +43,7 @@ def test_takes_its_images_alone(eval_loglik: Program, exports: Exports, name: st
     args = [model, "--data", exports.images("wide")]
     eval_loglik.expect(65, "images are 7", "2 x 3", args=args)
     args = [model, "--data", exports.images("")]
-    eval_loglik.expect(64, '"far", "shifted", "test", "wide", "y"', args=args)
+    eval_loglik.expect(64, '"far", "later", "shifted", "test", "wide", "y"', args=args)
     args = [model, "--data", test, "--labels", exports.images("y")]
     eval_loglik.expect(64, "not conditional", args=args)
 
@@ -84,6 +84,8 @@ def test_labels_move_images(eval_loglik: Program, exports: Exports) -> None:
     eval_loglik.expect(65, "the model's are one number", args=args)
     args = [*given, "--labels", exports.images("wide")]
     eval_loglik.expect(65, "3 labels for 20 images", args=args)
+    args = [*given, "--labels", exports.images("later")]
+    eval_loglik.expect(65, "label 2 is 3; the model knows 0 to 2", args=args)
 
 
 # --- The zoo's script that needs no data and no training: its mean is exact.
@@ -100,23 +102,3 @@ def test_the_zoo_is_exact(eval_loglik: Program, exports: Exports) -> None:
 def test_the_zoo_compiles() -> None:
     for script in (SOURCE / "examples/models").glob("*.py"):
         compile(script.read_text(), str(script), "exec")
-
-
-# --- What crais.export refuses, and why; the same checks refuse models in memory
-# (python/tests/test_calls.py).
-@pytest.mark.parametrize(
-    ("case", "words"),
-    [
-        ("training", ["training mode"]),
-        ("infinite", ["not finite"]),
-        ("no pixels", ["image_shape"]),
-        ("no likelihood", ["a decoder with its likelihood"]),
-        ("a bad encoder", ["the encoder must return"]),
-        ("branches", ["cannot be traced", "depends on data"]),
-    ],
-)
-def test_export_refuses(exports: Exports, case: str, words: list[str]) -> None:
-    said = json.loads(exports.model("refused.json").read_text())[case]
-    for word in words:
-        assert word in said
-    assert not list(exports.folder.glob("refused.pt*")), "a refused model left a file"

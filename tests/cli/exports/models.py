@@ -1,17 +1,15 @@
-"""Exports models that are linear, so that log p(x) is known; images under them; what is refused.
+"""Exports models that are linear, so that log p(x) is known; images under them.
 
     python -m models plain|compiled
 
 A package that is compiled wants half a minute: there is one.
 """
 
-import json
 import sys
 from typing import Any
 
 import crais
 import numpy
-import refused
 import torch
 from torch import Tensor
 
@@ -68,6 +66,7 @@ def store_images(file: str, exact: str) -> None:
     y = torch.arange(20) % 3
     arrays = {
         "far": 300 * x,
+        "later": y + 1,
         "shifted": x + offsets[y],
         "test": x,
         "wide": torch.zeros(3, 7),
@@ -89,5 +88,3 @@ if __name__ == "__main__":
     crais.export("weights.pt2", **describe())
     crais.export("linear.pt", **describe(), fused=False)
     crais.export("conditional.pt", **conditional())
-    with open("refused.json", "w") as answers:
-        json.dump(refused.answers(), answers)
