@@ -12,20 +12,7 @@ from typing import Any
 
 import pytest
 
-from .programs import (
-    Case,
-    Done,
-    Program,
-    beside,
-    copy,
-    differ,
-    edit,
-    idx_images,
-    lines,
-    read_json,
-    refusals,
-    same,
-)
+from .programs import Case, Done, Program, beside, copy, differ, edit, idx_images, lines, read_json, refusals, same
 
 SHORT = "--simulate 50 --steps 8 --chains 4 --chunk 8 --quiet".split()
 THREE = "--method ais --method iwae:20 --method elbo:20 --repeats 2".split()
@@ -242,13 +229,6 @@ def test_bounds_on_both_sides(eval_loglik: Program, vae: Path) -> None:
     assert both["evaluations_per_image"]["estimating"] == 2 * 8 * 65
 
 
-def test_a_budget_is_spent(eval_loglik: Program, small: list[str]) -> None:
-    eval_loglik.succeed(*beside("--budget 300 --out budget", small))
-    spent = results("budget")[0]["evaluations_per_image"]
-    total = spent["base"] + spent["tuning"] + spent["estimating"]
-    assert 300 - spent["estimating"] < total <= 300, spent
-
-
 def test_chains_double_until_the_control_is_within_the_error(
     eval_loglik: Program, vae: Path
 ) -> None:
@@ -372,47 +352,13 @@ def test_refuses_what_is_no_image(eval_loglik: Program, vae: Path) -> None:
     eval_loglik.expect(65, *words, args=[vae, *flags])
 
 
-@pytest.fixture
-def grey(vae: Path) -> list[str]:
-    """The model with two grey images."""
-    return [str(vae), *idx_file("grey-data", idx_images(2, 28, 28, os.urandom(1568)))]
-
-
-def test_certificates_need_exact_draws(eval_loglik: Program, grey: list[str]) -> None:
-    words = ["needs --simulate", "exact draw", "certifies"]
-    flags = "--binarisation static:0 --method bidirectional".split()
-    eval_loglik.expect(64, *words, args=[*grey, *flags])
-
-
-def test_warns_of_another_binarisation(eval_loglik: Program, grey: list[str]) -> None:
+def test_warns_of_another_binarisation(eval_loglik: Program, vae: Path) -> None:
+    grey = idx_file("grey-data", idx_images(2, 28, 28, os.urandom(1568)))
     flags = "--binarisation threshold:127 --steps 2 --chains 2 --out mismatch".split()
-    done = eval_loglik.succeed(*grey, *flags)
+    done = eval_loglik.succeed(vae, *grey, *flags)
     assert re.search("WARNING.*threshold:127", done.stderr), done.stderr
     summary = Path("mismatch/summary.json").read_text()
     assert "threshold:127" in summary, "the mismatch is not recorded"
     assert '"warnings"' in summary
     warning = "^WARNING: the checkpoint model was trained"
     assert re.search(warning, done.stdout, re.MULTILINE), done.stdout
-
-
-def test_grey_pixels_are_asked_for(eval_loglik: Program, vae: Path) -> None:
-    numpy = pytest.importorskip("numpy")
-    numpy.save("grey.npy", numpy.random.default_rng(1).random((3, 28, 28)).astype("float32"))
-    data = [vae, "--data", "grey.npy"]
-    words = ["grey.npy: entry 0 of image 0", "0 or 1", "--binarisation static:0"]
-    eval_loglik.expect(65, *words, "ContinuousBernoulli", args=data)
-    args = [*data, "--binarisation", "static:0"]
-    eval_loglik.expect(64, "grey.npy", "floats k / 255", args=args)
-    flags = "--binarisation none --steps 2 --chains 2 --out grey".split()
-    eval_loglik.succeed(*data, *flags)
-    assert "grey pixels under bernoulli" in Path("grey/summary.json").read_text()
-
-
-# --- One draw has an error over images, and none of Monte Carlo.
-def test_one_draw(eval_loglik: Program, vae: Path) -> None:
-    one = [vae, *"--simulate 24 --method iwae:1 --base encoder --quiet".split()]
-    done = eval_loglik.succeed(*one, "--format", "json")
-    assert done.stderr == ""
-    assert re.search('"data_std_error": [0-9]', done.stdout), done.stdout
-    assert re.search('"monte_carlo_std_error": (null|"nan")', done.stdout), done.stdout
-    assert "nan" not in eval_loglik.succeed(*one).stdout

@@ -48,22 +48,6 @@ def test_takes_its_images_alone(eval_loglik: Program, exports: Exports, name: st
     eval_loglik.expect(64, "not conditional", args=args)
 
 
-# --- TorchScript of another program: exact too, once it is said what its outputs mean.
-def test_torchscript_of_others(eval_loglik: Program, exports: Exports) -> None:
-    plain = exports.model("plain.pt")
-    test = ["--data", exports.images("test")]
-    gaussian = [plain, "--likelihood", "gaussian:0.5", "--latent", "4"]
-    flags = "--base laplace --steps 16 --out out-plain".split()
-    eval_loglik.succeed(*gaussian, *test, *flags)
-    exports.agree("out-plain")
-    flags = "--simulate 30 --method bidirectional --base laplace --steps 16 --quiet".split()
-    eval_loglik.succeed(*gaussian, *flags)
-    words = ["plain.pt: TorchScript that does not describe itself", "--likelihood", "--latent"]
-    eval_loglik.expect(64, *words, args=[plain, *test])
-    args = [*gaussian[:-1], "5", *test]
-    eval_loglik.expect(65, "'forward' fails", args=args)
-
-
 def test_what_a_file_says_no_flag_says_otherwise(eval_loglik: Program, exports: Exports) -> None:
     data = ["--data", exports.images("test"), "--steps", "4"]
     args = [exports.model("weights.pt2"), "--likelihood", "bernoulli", *data]

@@ -11,7 +11,6 @@ from typing import Any
 import crais
 import numpy
 import torch
-from torch import Tensor
 
 torch.manual_seed(0)
 decoder = torch.nn.Linear(4, 6)
@@ -45,21 +44,6 @@ def conditional() -> dict[str, Any]:
     )
 
 
-class Decoder(torch.nn.Module):
-    """TorchScript of it does not say what it is."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = decoder
-
-    def forward(self, z: Tensor) -> Tensor:
-        return self.linear(z).reshape(-1, 2, 3)
-
-
-def store_script(file: str) -> None:
-    torch.jit.script(Decoder()).save(file)
-
-
 def store_images(file: str, exact: str) -> None:
     """Stores images, and their log p(x), one a line."""
     x = torch.randn(20, 2, 3)
@@ -84,7 +68,6 @@ if __name__ == "__main__":
     if sys.argv[1] == "compiled":
         crais.export("conditional.pt2", **conditional())
         sys.exit()
-    store_script("plain.pt")
     crais.export("weights.pt2", **describe())
     crais.export("linear.pt", **describe(), fused=False)
     crais.export("conditional.pt", **conditional())
