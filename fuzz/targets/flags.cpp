@@ -4,7 +4,7 @@
 #include "harness.h"
 #include "programs/estimate_logz/settings.h"
 #include "programs/eval_loglik/settings.h"
-#include "programs/train_vae/settings.h"
+#include "programs/train_vae/train_vae.h"
 
 namespace crais::fuzz {
 

@@ -1,6 +1,9 @@
 // An estimate of a target's log normaliser, for the program and for Python.
 #pragma once
 
+#include <ATen/ATen.h>
+
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -24,5 +27,9 @@ using TargetOf = std::function<std::shared_ptr<const Target>(LogzSettings& setti
 
 /// The program: estimates, and prints and writes what the command line asks for.
 void estimate_logz(const CommandLine& cli, const TargetOf& target_of);
+
+/// `count` rows of z [K,2], resampled systematically by their weights [K]. The chosen rows have
+/// equal weight. float64.
+at::Tensor thinned(const at::Tensor& z, const at::Tensor& log_w, int64_t count, uint64_t seed);
 
 }  // namespace crais
