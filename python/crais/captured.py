@@ -156,8 +156,7 @@ def in_float32(part: Any, memo: dict[int, Any]) -> Any:
         return types.MethodType(part.__func__, in_float32(part.__self__, memo))
     if callable(part) and other_dtype([part], torch.float32):
         raise UsageError(
-            'dtype="float32" copies modules: give one or its method, as model.decode, not a function '
-            "around it"
+            'dtype="float32" copies modules: give one or its method, as model.decode, not a function around it'
         )
     return part
 

@@ -84,9 +84,7 @@ def density_of(
     if (target is None) == (value_and_grad is None):
         raise UsageError("give a log density, or value_and_grad=f, one of the two")
     if dim is not None and not (isinstance(dim, (int, np.integer)) and 1 <= dim <= _MOST_DIM):
-        raise UsageError(
-            f"give dim=D, the dimension of z, a whole number from 1 to {_MOST_DIM:,}, not {dim!r:.200}"
-        )
+        raise UsageError(f"give dim=D, the dimension of z, a whole number from 1 to {_MOST_DIM:,}, not {dim!r:.200}")
     made = None if target is None else adapters.model_of(target)
     model = made or adapters.Model(target, dim, support)
     if made is None:
@@ -105,9 +103,7 @@ def density_of(
     if value_and_grad is not None:
         theta = space.point(space.draw(_rows(space.dim)))
         if isinstance(theta, Mapping):
-            raise UsageError(
-                "value_and_grad takes an array z: give the priors as a list, not by name"
-            )
+            raise UsageError("value_and_grad takes an array z: give the priors as a list, not by name")
         function = gradients.of_numpy(value_and_grad, theta.numpy())
     elif made is None:
         function = gradients.of_jax(function, lambda: space.point(space.draw(1))) or function
@@ -164,9 +160,7 @@ def density_of(
     )
 
 
-def _coordinates(
-    prior: Any, prior_transform: Function | None, support: Any, base: Any, dim: int | None
-) -> Coordinates:
+def _coordinates(prior: Any, prior_transform: Function | None, support: Any, base: Any, dim: int | None) -> Coordinates:
     if prior is not None:
         return coordinates.of_prior(prior, dim)
     if support is not None:
@@ -320,9 +314,7 @@ def _explain_numpy(returned: Any, what: str, instead: str) -> None:
     why = first_line(returned) if isinstance(returned, (RuntimeError, TypeError)) else ""
     why = "it returns a NumPy array" if isinstance(returned, np.ndarray) else why
     if "numpy" in why.lower():
-        raise UsageError(
-            f"{what} is of NumPy, whose functions have no gradient: {instead} ({why})"
-        )
+        raise UsageError(f"{what} is of NumPy, whose functions have no gradient: {instead} ({why})")
 
 
 # What a prior promises.
@@ -337,9 +329,7 @@ def _checked_transform(transform: Function, dim: int) -> Function:
         theta = _tried(form, u)
         if isinstance(theta, Tensor) and theta.shape == u.shape:
             if not theta.requires_grad:
-                raise UsageError(
-                    "prior_transform has no gradient: is there a .detach(), NumPy in it?"
-                )
+                raise UsageError("prior_transform has no gradient: is there a .detach(), NumPy in it?")
             return form
     theta = _tried(transform, u)
     _explain_numpy(
@@ -355,9 +345,7 @@ def _checked_transform(transform: Function, dim: int) -> Function:
     )
 
 
-def _check_at_prior(
-    likelihood: Function, space: Coordinates, e: Tensor
-) -> tuple[list[str], list[tuple[str, str]]]:
+def _check_at_prior(likelihood: Function, space: Coordinates, e: Tensor) -> tuple[list[str], list[tuple[str, str]]]:
     """At draws e of the prior theta is finite, and the log likelihood a number, -inf or, at few, NaN.
 
     Returns a note where NaN counts as zero, and doubts: where the likelihood is one number at all

@@ -51,9 +51,7 @@ def _pair(output: Any) -> Code:
     return mean, spread
 
 
-def _reading(
-    output: Any, again: Callable[[], Any], latent: int | None
-) -> Callable[[Any], Code] | None:
+def _reading(output: Any, again: Callable[[], Any], latent: int | None) -> Callable[[Any], Code] | None:
     """How to get mean and log_var; None for what is not known."""
     if isinstance(output, D.Distribution):
         return _of_distribution if _is_normal(output) else None

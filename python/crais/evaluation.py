@@ -152,9 +152,7 @@ def evaluate(
         if isinstance(labels, str):
             chosen["labels"] = labels
         if likelihood is not None and not isinstance(likelihood, str):
-            raise UsageError(
-                f"likelihood of a file must be a name, not {type(likelihood).__name__}"
-            )
+            raise UsageError(f"likelihood of a file must be a name, not {type(likelihood).__name__}")
         for name, value in {**functions, "image_shape": image_shape}.items():
             if value is not None:
                 raise UsageError(f"{name} is for a model in memory; {model} has its own")
@@ -201,9 +199,7 @@ def evaluate(
     pixels = pixels if pixels is None else as_batch(pixels, captured.shape)
     wanted_device, device = options.pop("device", None), captured.device
     if wanted_device is not None and str(wanted_device) not in (str(device), device.type, "auto"):
-        raise UsageError(
-            f"device: the model is on {device}, not {wanted_device}; move it with .to()"
-        )
+        raise UsageError(f"device: the model is on {device}, not {wanted_device}; move it with .to()")
     if captured.keeps_state:
         _call_alone(options)
     return _evaluated(name, {"device": str(device), **options}, pixels, given, progress, captured)
@@ -355,9 +351,7 @@ def log_normalizer(
 
     try:
         return _estimated(
-            lambda run: native.extension().log_normalizer(
-                name, native.by_flag(options), run, starts, *about, identity
-            ),
+            lambda run: native.extension().log_normalizer(name, native.by_flag(options), run, starts, *about, identity),
             progress,
             density,
             functions={"log_density": function},
@@ -428,9 +422,7 @@ def _starts_of(starts: Any, density: Density, options: dict[str, Any]) -> Tensor
     """Points [S, dim], for a base that searches for modes."""
     base = str(options.get("base") or "auto").split(":")[0]
     if base not in ("auto", "mixture", "modes"):
-        raise UsageError(
-            f"starts are for the bases auto, mixture and modes; {base} looks for no modes"
-        )
+        raise UsageError(f"starts are for the bases auto, mixture and modes; {base} looks for no modes")
     dim, points = density.dim, tensor_of(starts, "starts").detach().cpu().double()
     if points.dim() != 2 or points.shape[1] != dim or not len(points):
         raise UsageError(f"starts are [S, {dim}]; these are {list(points.shape)}")
@@ -454,9 +446,7 @@ def _evaluated(
         about |= {"device": model.device, "functions": model.functions, "check": model.check}
     flags = native.by_flag(options)
     return _estimated(
-        lambda run: native.extension().evaluate(
-            operand, flags, run, images, labels, manifest, about["device"]
-        ),
+        lambda run: native.extension().evaluate(operand, flags, run, images, labels, manifest, about["device"]),
         progress,
         program="eval-loglik",
         unit="images",
@@ -489,9 +479,7 @@ def _density(function: Function) -> Function:
     return log_density
 
 
-def _examined(
-    density: Function, dim: int, options: dict[str, Any]
-) -> tuple[bool, list[Tensor], Callable[[], None]]:
+def _examined(density: Function, dim: int, options: dict[str, Any]) -> tuple[bool, list[Tensor], Callable[[], None]]:
     """Looks at a density before the run, at points around 0.
 
     Returns whether one thread alone may call it, values that tell it from others, and a check for
@@ -515,9 +503,7 @@ def _examined(
     with native.as_before(device), OwnNumbers():
         torch.set_num_threads(1)
         check_bounded(density, points(8), "the log density")
-        is_alone = options.get("threads") not in (1, "1") and keeps_state(
-            joint, lambda rows: (points(rows),)
-        )
+        is_alone = options.get("threads") not in (1, "1") and keeps_state(joint, lambda rows: (points(rows),))
         z = points(4)
         try:
             value, grad = joint(z)

@@ -150,8 +150,12 @@ def export(
     parts = parts_of(
         own,
         {
-            "decoder": decoder, "likelihood": likelihood, "prior": prior, "log_prior": log_prior,
-            "encoder": encoder, "log_joint": log_joint,
+            "decoder": decoder,
+            "likelihood": likelihood,
+            "prior": prior,
+            "log_prior": log_prior,
+            "encoder": encoder,
+            "log_joint": log_joint,
         },  # fmt: skip
     )
     shape = getattr(own, "image_shape", None) if image_shape is None else image_shape
@@ -195,12 +199,8 @@ def export(
                     print(f"{path}: compiling, for up to two minutes", file=sys.stderr, flush=True)
                 kind, joint = "compiled", _write_package(file, model, found, march)
             (value, grad), wanted = joint(*check_inputs(arrays)), arrays["check.value"]
-            if differ(value, wanted, VALUE_TOLERANCE) or differ(
-                grad, arrays["check.grad"], GRAD_TOLERANCE
-            ):
-                raise UsageError(
-                    f"{kind} and eager values differ: {value.tolist()} and {wanted.tolist()}"
-                )
+            if differ(value, wanted, VALUE_TOLERANCE) or differ(grad, arrays["check.grad"], GRAD_TOLERANCE):
+                raise UsageError(f"{kind} and eager values differ: {value.tolist()} and {wanted.tolist()}")
             size = os.path.getsize(file)
             os.replace(file, path)
     return ExportReport(
@@ -226,9 +226,7 @@ def _compile(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            program = torch.export.export(
-                graph, inputs, dynamic_shapes=tuple({0: rows} for _ in inputs), strict=False
-            )
+            program = torch.export.export(graph, inputs, dynamic_shapes=tuple({0: rows} for _ in inputs), strict=False)
             options = {"aot_inductor.package": True, "cpp.threads": 1, "cpp.march": march}
             files: Any = torch._inductor.aot_compile(program.module(), inputs, options=options)
     except Exception as error:  # whatever the compiler raises
@@ -236,9 +234,7 @@ def _compile(
     return list(files)
 
 
-def _trace(
-    key: str, function: Function, examples: Callable[[int], tuple[Tensor, ...]]
-) -> torch.fx.GraphModule:
+def _trace(key: str, function: Function, examples: Callable[[int], tuple[Tensor, ...]]) -> torch.fx.GraphModule:
     """The function as a graph of operations, the same whatever the batch."""
     from torch.fx.experimental import _config as shapes
     from torch.fx.experimental.proxy_tensor import make_fx
@@ -259,27 +255,20 @@ def _trace(
             ) from error
     if graphs[0].code != graphs[1].code:
         raise UsageError(
-            f"{key} does something else for another number of rows: write z.shape[0] where the "
-            "batch size is meant"
+            f"{key} does something else for another number of rows: write z.shape[0] where the batch size is meant"
         )
     return graphs[0]
 
 
-def _write_package(
-    file: str, model: CapturedModel, found: Captured, march: str | None
-) -> Function:
+def _write_package(file: str, model: CapturedModel, found: Captured, march: str | None) -> Function:
     """Native code for each function, by AOTInductor. Returns `joint`."""
     compiler = os.environ.get("CXX", "g++")
     if shutil.which(compiler) is None:
-        raise UsageError(
-            f"there is no C++ compiler ('{compiler}'): install one, as apt install g++, or name it "
-            "in CXX"
-        )
+        raise UsageError(f"there is no C++ compiler ('{compiler}'): install one, as apt install g++, or name it in CXX")
     from torch._inductor.package import load_package, package_aoti
 
     compiled: dict[str, Any] = {
-        key: _compile(key, function, model.examples(key), march)
-        for key, function in found.functions.items()
+        key: _compile(key, function, model.examples(key), march) for key, function in found.functions.items()
     }
     package = file + ".pt2"  # the only name that the packager takes
     package_aoti(package, compiled)

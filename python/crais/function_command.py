@@ -31,9 +31,7 @@ def run(arguments: list[str]) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     """The flags that estimate-logz has, whose values it will check itself."""
-    parser = errors.Parser(
-        "estimate-logz", add_help=False, allow_abbrev=False, argument_default=argparse.SUPPRESS
-    )
+    parser = errors.Parser("estimate-logz", add_help=False, allow_abbrev=False, argument_default=argparse.SUPPRESS)
     parser.add_argument("target")
     parser.add_argument("--dim", type=int)
     for flag in native.extension().options("estimate-logz"):

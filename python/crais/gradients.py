@@ -111,9 +111,7 @@ def _of_arrays(function: Callable[[Array], tuple[Array, Array]]) -> Function:
 
 def _pair(returned: Any) -> tuple[Array, Array]:
     if not isinstance(returned, (tuple, list)) or len(returned) != 2:
-        raise UsageError(
-            f"value_and_grad returns a {type(returned).__name__}: return (values, gradients)"
-        )
+        raise UsageError(f"value_and_grad returns a {type(returned).__name__}: return (values, gradients)")
     return np.asarray(returned[0], float), np.asarray(returned[1], float)
 
 
@@ -226,9 +224,7 @@ def _has_second_derivatives(function: Function, z: Tensor) -> bool:
     return 2 * int(wrong.sum()) <= int(finite.sum())
 
 
-def with_gradient(
-    function: Function, z: Tensor, backward: ContextManager[Any] | None = None
-) -> tuple[Tensor, Tensor]:
+def with_gradient(function: Function, z: Tensor, backward: ContextManager[Any] | None = None) -> tuple[Tensor, Tensor]:
     """A function's values [B] at z [B, D], and, within `backward`, their gradients [B, D]."""
     with torch.enable_grad():
         z = z.detach().requires_grad_(True)

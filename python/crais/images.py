@@ -104,9 +104,7 @@ def _channels_first(images: Tensor, layout: str | None) -> Tensor:
     if layout != "NHWC":
         raise UsageError(f"layout is NCHW or NHWC, not {layout}")
     if images.dim() != 4:
-        raise UsageError(
-            f'layout="NHWC" is for images [N, H, W, C]; these are {list(images.shape)}'
-        )
+        raise UsageError(f'layout="NHWC" is for images [N, H, W, C]; these are {list(images.shape)}')
     return images.permute(0, 3, 1, 2).contiguous()
 
 
@@ -129,9 +127,7 @@ def tensor_of(values: Any, what: str) -> Tensor:
     """A plain tensor on the CPU, a copy where the memory is not PyTorch's order of it."""
     if isinstance(values, np.ma.MaskedArray):
         if np.ma.is_masked(values):
-            raise UsageError(
-                f"{what} is a masked array, and crais does not read masks: fill it, as by .filled(0)"
-            )
+            raise UsageError(f"{what} is a masked array, and crais does not read masks: fill it, as by .filled(0)")
         values = values.data
     if isinstance(values, np.ndarray):
         if values.dtype.kind not in "buif":
@@ -146,22 +142,17 @@ def tensor_of(values: Any, what: str) -> Tensor:
         or values.is_meta
         or values.layout != torch.strided
     ):
-        raise UsageError(
-            f"{what} is a masked, nested, quantized, sparse or meta tensor: give a plain one with numbers"
-        )
+        raise UsageError(f"{what} is a masked, nested, quantized, sparse or meta tensor: give a plain one with numbers")
     try:
         return torch.as_tensor(values).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
         dtype = f" of {values.dtype}" if isinstance(values, (np.ndarray, Tensor)) else ""
         raise UsageError(
-            f"{what} must be a tensor, an array, a Dataset or a DataLoader, not "
-            f"{type(values).__name__}{dtype}"
+            f"{what} must be a tensor, an array, a Dataset or a DataLoader, not {type(values).__name__}{dtype}"
         ) from None
 
 
-def _first_items(
-    images: Any, key: str | None, are_batches: bool, limit: int | None
-) -> list[tuple[Tensor, Any]]:
+def _first_items(images: Any, key: str | None, are_batches: bool, limit: int | None) -> list[tuple[Tensor, Any]]:
     """The image (or batch of images) and the label of each item, until there are `limit` images."""
     items: list[tuple[Tensor, Any]] = []
     num_images = 0
@@ -201,8 +192,7 @@ def _image_of(first: Any) -> Tensor:
         kind, first = type(first).__name__, np.asarray(first)
         if first.dtype.kind not in "buif":
             raise UsageError(
-                f"an item of images begins with a {kind}: give a tensor or an array, alone or "
-                "before the labels"
+                f"an item of images begins with a {kind}: give a tensor or an array, alone or before the labels"
             )
     return tensor_of(first, "an item of images")
 

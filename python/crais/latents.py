@@ -22,9 +22,7 @@ def sizes_of(latent: Any, name: str = "latent") -> tuple[int, ...]:
     except TypeError:
         sizes = ()
     if not sizes or min(sizes) < 1 or math.prod(sizes) > _MOST:
-        raise UsageError(
-            f"{name} is a number D or a shape as (4, 8, 8), of 1 to {_MOST:,} numbers, not {latent!r}"
-        )
+        raise UsageError(f"{name} is a number D or a shape as (4, 8, 8), of 1 to {_MOST:,} numbers, not {latent!r}")
     return sizes
 
 

@@ -122,8 +122,7 @@ class Elementwise(Likelihood):
     def fisher(self, output: Output) -> Output:
         parts = self.parts(output)
         about = tuple(
-            (one * slope).expand_as(parts[0])
-            for one, slope in zip(self.information(*parts), self.slopes(output))
+            (one * slope).expand_as(parts[0]) for one, slope in zip(self.information(*parts), self.slopes(output))
         )
         return torch.cat(about, 1) if isinstance(output, Tensor) else about
 
@@ -363,9 +362,7 @@ class StudentT(LocationScale):
     name = "student-t"
     uniforms = 2
 
-    def __init__(
-        self, df: float, scale: float | Tensor | str | None = None, learn: bool = False
-    ) -> None:
+    def __init__(self, df: float, scale: float | Tensor | str | None = None, learn: bool = False) -> None:
         super().__init__(scale, learn)
         self.df = float(df)
         self.of_standard = ((df + 1) / (df + 3), 2 * df / (df + 3))
@@ -448,9 +445,7 @@ class _Discretized(LocationScale):
         )
         if self.domain is not None:
             return f"{found}, their domain"
-        raise UsageError(
-            f"{found}: say domain=(-1, 1) if pixels lie there, domain=(0, 1) if they are meant so"
-        )
+        raise UsageError(f"{found}: say domain=(-1, 1) if pixels lie there, domain=(0, 1) if they are meant so")
 
 
 class DiscretizedGaussian(_Normal, _Discretized):
@@ -684,9 +679,7 @@ class NegativeBinomial(Elementwise):
     def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
         log_mean = self.parts(output)[0]
         theta = self.log_theta.exp().expand_as(log_mean)
-        return torch.distributions.NegativeBinomial(
-            theta, logits=log_mean - self.log_theta
-        ).sample()
+        return torch.distributions.NegativeBinomial(theta, logits=log_mean - self.log_theta).sample()
 
 
 class ZeroInflatedNegativeBinomial(NegativeBinomial):
@@ -772,8 +765,7 @@ def check_rows(x: Tensor, shape: Sequence[int]) -> None:
     """Raises RowShapeError where tensors of unlike shapes would broadcast."""
     if tuple(x.shape[1:]) != tuple(shape):
         raise RowShapeError(
-            f"a row of x has shape {list(x.shape[1:])}, but the decoder's output is for rows of "
-            f"shape {list(shape)}"
+            f"a row of x has shape {list(x.shape[1:])}, but the decoder's output is for rows of shape {list(shape)}"
         )
 
 

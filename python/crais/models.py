@@ -59,9 +59,7 @@ def captured_model(
     tells it. `parts` are decoder, likelihood, prior, encoder, log_joint and log_prior.
     """
     decoder, encoder, likelihood = parts["decoder"], parts["encoder"], parts["likelihood"]
-    device = device_of(
-        [decoder, encoder, parts["log_joint"]], [likelihood, parts["prior"], parts["log_prior"]]
-    )
+    device = device_of([decoder, encoder, parts["log_joint"]], [likelihood, parts["prior"], parts["log_prior"]])
     sizes = None if latent is None else sizes_of(latent)
     y = () if labels is None else (labels[:1].to(device),)
     if not shapes:
@@ -103,7 +101,7 @@ def in_memory(
 
     Its check is for the end: it raises UsageError where the model is not what it was.
 
-    Shapes and latent are as in `captured_model`. With `force_dtype` bfloat16, or auto where it pays, there is a function
+    Shapes and latent are as in `captured_model`. With `force_dtype` bfloat16, or auto where it pays, there is one
     whose gradient is in bfloat16. `simulate` is how many images are to be drawn from the model;
     where draws are no function of uniform numbers, they are made here. `data` are a few images, as
     the likelihood takes them. Unless `threads_apart` is False, the functions are tried for state
@@ -153,10 +151,7 @@ def _latent_of(
     encoder: Function | None, shape: Sequence[int], device: torch.device, y: tuple[Tensor, ...]
 ) -> Sequence[int]:
     if encoder is None:
-        raise UsageError(
-            "give latent=D, the dimension of z, or its shape, as latent=(4, 8, 8): no encoder "
-            "tells it"
-        )
+        raise UsageError("give latent=D, the dimension of z, or its shape, as latent=(4, 8, 8): no encoder tells it")
     x = torch.zeros(1, *shape, dtype=torch.float32, device=device)
     with torch.no_grad(), taking_shapes(shape):
         mean, _ = adapted(encoder, x, y, None)(x, *y)
@@ -195,9 +190,7 @@ def parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         if parts["decoder"] is None or parts["likelihood"] is None:
             parts["log_joint"] = getattr(model, "log_joint", None)
         if parts["log_joint"] is None and parts["decoder"] is None:
-            raise UsageError(
-                "the model has neither decode(z) nor log_joint(z, x): give decoder= or log_joint="
-            )
+            raise UsageError("the model has neither decode(z) nor log_joint(z, x): give decoder= or log_joint=")
     if parts["log_joint"] is not None and arguments["decoder"] is None:
         parts["decoder"] = parts["likelihood"] = None
     for name in ("decoder", "encoder", "log_joint"):

@@ -24,8 +24,7 @@ from crais.errors import UsageError
 MEANS = "mean mu loc z_mean embedding qz_m".split()  # as libraries call means
 # By which libraries call the parameters of p(x | z), the plainest first.
 _NAMES = (
-    "logits sample reconstruction reconstructions recon_x x_recon recon x_hat px dist distribution "
-    "mean loc output out"
+    "logits sample reconstruction reconstructions recon_x x_recon recon x_hat px dist distribution mean loc output out"
 ).split()
 
 _VALIDATION = threading.Lock()
@@ -187,10 +186,7 @@ def _with_scale(
     loc = next((name for name in (*MEANS, *_NAMES) if name in parts), None)
     spread = next((name for name in L.SPREADS if name in parts), None)
     if list(parts) == [0, 1] and likelihood.is_unsaid:
-        raise UsageError(
-            f"the decoder returns {described(output)}: say what the second one is: "
-            f"{likelihood.said()}"
-        )
+        raise UsageError(f"the decoder returns {described(output)}: say what the second one is: {likelihood.said()}")
     if spread is None:
         return likelihood, None
     if loc is None or parts[loc].shape != x.shape:
@@ -206,9 +202,7 @@ def _with_scale(
     known = copy.deepcopy(likelihood)
     known.take(spread)
     if likelihood.given is not None and L.SPREADS[likelihood.given] != L.SPREADS[spread]:
-        raise UsageError(
-            f"the decoder returns {spread!r}, and the likelihood says {likelihood.given!r}"
-        )
+        raise UsageError(f"the decoder returns {spread!r}, and the likelihood says {likelihood.given!r}")
 
     def take(output: Any) -> tuple[Tensor, Tensor]:
         parts = parts_of(output)
@@ -259,9 +253,7 @@ def described(output: Any) -> str:
         return str(list(output.shape))
     if isinstance(output, D.Distribution):
         return f"{type(plain(output)).__name__} {[*output.batch_shape, *output.event_shape]}"
-    parts = ", ".join(
-        f"{name} {described(part)}" for name, part in list(parts_of(output).items())[:8]
-    )
+    parts = ", ".join(f"{name} {described(part)}" for name, part in list(parts_of(output).items())[:8])
     return f"a {type(output).__name__}" + (f" of {parts}" if parts else "")
 
 

@@ -70,8 +70,7 @@ class Estimates:
         self.summary: dict[str, Any] = json.loads(report.summary)
         self.indices: Array = np.asarray(report.indices)
         self._tables: dict[str, dict[str, Array]] = {
-            method: {name: column.numpy() for name, column in columns.items()}
-            for method, columns in report.methods
+            method: {name: column.numpy() for name, column in columns.items()} for method, columns in report.methods
         }
         self.methods: list[dict[str, Any]] = self.summary["results"]
         self.warnings: list[str] = self.summary.get("warnings", [])
@@ -210,8 +209,7 @@ class Evidence(Estimates):
         self.log_z = float(logs.flatten().logsumexp(0)) - math.log(logs.numel())
         names = {"evaluations": "evaluations", "log_normalizer": "log_z", "error": "error"}
         self.rounds: list[dict[str, float]] = [
-            {names[name]: _number(value) for name, value in each.items()}
-            for each in self.summary.get("rounds", [])
+            {names[name]: _number(value) for name, value in each.items()} for each in self.summary.get("rounds", [])
         ]
         self.barrier: float | None = self.summary.get("barrier")
 
@@ -361,10 +359,7 @@ class BayesFactor:
 
     def __repr__(self) -> str:
         factor = f"{math.exp(self.log_ratio):.4g}" if abs(self.log_ratio) < 500 else "exp of it"
-        lines = [
-            f"log Z1 - log Z2: {self.log_ratio:+.4f} nats; Monte Carlo SE {self.mc_se:.2g}; "
-            f"Bayes factor {factor}"
-        ]
+        lines = [f"log Z1 - log Z2: {self.log_ratio:+.4f} nats; Monte Carlo SE {self.mc_se:.2g}; Bayes factor {factor}"]
         lines += [f"Flagged: {reason}." for reason in self.reasons]
         return "\n".join(lines + [f"Note: {note}." for note in self.notes])
 

@@ -42,16 +42,12 @@ class ListOf(torch.utils.data.Dataset):
 
 
 def of_joint(evaluate, log_joint, images, **options):
-    return evaluate(
-        None, images, likelihood=None, log_joint=log_joint, latent=4, image_shape=(6, 6), **options
-    )
+    return evaluate(None, images, likelihood=None, log_joint=log_joint, latent=4, image_shape=(6, 6), **options)
 
 
 def python(script):
     """The script in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=120
-    )
+    return subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=120)
 
 
 def quadratic(z, x=None):
@@ -416,9 +412,7 @@ def frozen(function):
 def test_a_decoder_without_a_gradient_is_refused(evaluate, curved, mlp, images, broken):
     for model in (curved, mlp):
         with pytest.raises(crais.UsageError, match="gradient of .* is not that of its values"):
-            evaluate(
-                None, images, decoder=broken(lambda z, m=model: m.decoder(z).view(-1, 6, 6)), latent=4
-            )
+            evaluate(None, images, decoder=broken(lambda z, m=model: m.decoder(z).view(-1, 6, 6)), latent=4)
 
 
 def test_a_gradient_of_something_else_is_refused(evaluate, curved, images):
@@ -482,9 +476,7 @@ def test_an_encoder_that_draws_is_refused(evaluate, mlp, images):
 SAMPLES = {"steps": None, "chains": None}
 
 
-@pytest.mark.parametrize(
-    "options", [{}, SAMPLES | {"method": "iwae:99"}, SAMPLES | {"method": "elbo:99"}], ids=str
-)
+@pytest.mark.parametrize("options", [{}, SAMPLES | {"method": "iwae:99"}, SAMPLES | {"method": "elbo:99"}], ids=str)
 def test_a_density_that_is_no_number_names_image_and_point(evaluate, images, options):
     images = images.clone()
     images[:, 0, 0] = 0

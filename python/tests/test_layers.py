@@ -116,9 +116,7 @@ def test_likelihoods_and_priors():
 @pytest.mark.parametrize("likelihood", [crais.Bernoulli, crais.ContinuousBernoulli])
 def test_a_sigmoid_at_the_end(likelihood):
     """Of means it is an activation; logits are before that of probabilities, and none after it."""
-    decoder = net(
-        nn.Linear(5, 7), nn.SiLU(), nn.Linear(7, 6), nn.LeakyReLU(0.3), nn.Linear(6, 12)
-    )
+    decoder = net(nn.Linear(5, 7), nn.SiLU(), nn.Linear(7, 6), nn.LeakyReLU(0.3), nn.Linear(6, 12))
     means = net(decoder, nn.Sigmoid(), nn.Unflatten(1, (3, 4)))
     kinds = ["silu", "leaky-relu:0.3", None]
     for found, activations, wanted in (

@@ -18,9 +18,10 @@ if name == "comma":
 torch.manual_seed(0)
 decoder = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Tanh(), torch.nn.Linear(8, 4)).eval()
 pathlib.Path("betas.csv").write_text("step,beta\\n0,0\\n1,0.25\\n2,1\\n")
-options = dict(decoder=decoder, likelihood=crais.Bernoulli(), latent=2, images=torch.zeros(6, 4), chains=4, progress=False)
+options = dict(decoder=decoder, likelihood=crais.Bernoulli(), latent=2, images=torch.zeros(6, 4), progress=False)
+short = dict(step_size=0.25, chains=4, base="laplace:1.1")
 for schedule in "sigmoidal:0.3", "file:betas.csv":
-    r = crais.evaluate(schedule=schedule, step_size=0.25, base="laplace:1.1", out=f"{name}/{schedule[:4]}", **options)
+    r = crais.evaluate(schedule=schedule, out=f"{name}/{schedule[:4]}", **short, **options)
     print(str(r).rpartition("Files")[0], r.mean, repr(r.summary["results"][0]["log_likelihood"]))
 z = crais.log_normalizer("normal:2,sd=0.5", witness="none", steps=4, progress=False)
 crais.train_vae(out=f"{name}/vae", data="synthetic:60", hidden=[8], latent=4, epochs=1, lr=0.002, progress=False)

@@ -1,6 +1,6 @@
 """What is made of the programs' flags: python/crais/_options.pyi, and tables of docs/reference.md.
 
-    PYTHONPATH=build/release/python python3 python/tests/test_options.py     # writes both
+PYTHONPATH=build/release/python python3 python/tests/test_options.py     # writes both
 """
 
 import inspect

@@ -59,7 +59,7 @@ class Exports:
 
 
 def exported(folder: Path, what: str) -> Exports:
-    """"plain" or "compiled" exports in the folder, by a Python with a PyTorch of the LibTorch that crais was built with."""
+    """Exports, "plain" or "compiled", in the folder, by a Python with a PyTorch of the LibTorch of crais."""
     said = Program("eval-loglik").succeed("--version").stdout
     found = re.search(r"LibTorch (\d+)\.(\d+)", said)
     assert found, said

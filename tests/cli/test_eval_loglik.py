@@ -110,9 +110,7 @@ def shards(vae: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return [folder / "shard1", folder / "shard2"]
 
 
-def test_shards_merge_to_the_same_bytes(
-    eval_loglik: Program, shards: list[Path], straight: Path
-) -> None:
+def test_shards_merge_to_the_same_bytes(eval_loglik: Program, shards: list[Path], straight: Path) -> None:
     eval_loglik.succeed("merge", *shards, "--out", "merged")
     same(straight / "per_image.csv", "merged/per_image.csv")
     same(straight / "schedule.csv", "merged/schedule.csv")
@@ -120,9 +118,7 @@ def test_shards_merge_to_the_same_bytes(
     assert control[0] == control[1] and control[0]["images"] == 16
 
 
-def test_merges_one_run_that_is_whole(
-    eval_loglik: Program, shards: list[Path], seed: Path, vae: Path
-) -> None:
+def test_merges_one_run_that_is_whole(eval_loglik: Program, shards: list[Path], seed: Path, vae: Path) -> None:
     first, second = shards
     for code, word, folders in [
         (65, "in none of the folders", [first]),
@@ -158,9 +154,7 @@ def test_keeps_results(eval_loglik: Program, vae: Path, straight: Path, case: Ca
 
 
 # --- Damaged and foreign chunk files.
-def test_names_damaged_chunks(
-    eval_loglik: Program, again: list[str], straight: Path, seed: Path
-) -> None:
+def test_names_damaged_chunks(eval_loglik: Program, again: list[str], straight: Path, seed: Path) -> None:
     copy(straight, "damaged")
     resume = [*again, "--out", "damaged", "--resume"]
     edit("damaged/chunks/000002.json", r'"ess":\[0\.[0-9]', '"ess":[0.0')
@@ -199,10 +193,7 @@ def test_every_way_says_a_number(eval_loglik: Program, small: list[str], flags: 
 def test_a_schedule_is_replayed(eval_loglik: Program, small: list[str], straight: Path) -> None:
     schedule = straight / "schedule.csv"
     eval_loglik.succeed(*small, "--schedule", f"file:{schedule}", "--out", "replayed")
-    expected, found = (
-        [line.split(",")[:3] for line in lines(file)]
-        for file in (schedule, "replayed/schedule.csv")
-    )
+    expected, found = ([line.split(",")[:3] for line in lines(file)] for file in (schedule, "replayed/schedule.csv"))
     assert found == expected
 
 
@@ -229,9 +220,7 @@ def test_bounds_on_both_sides(eval_loglik: Program, vae: Path) -> None:
     assert both["evaluations_per_image"]["estimating"] == 2 * 8 * 65
 
 
-def test_chains_double_until_the_control_is_within_the_error(
-    eval_loglik: Program, vae: Path
-) -> None:
+def test_chains_double_until_the_control_is_within_the_error(eval_loglik: Program, vae: Path) -> None:
     short = "--simulate 50 --chunk 8 --quiet --base prior --steps 2 --error 0.1 --out".split()
     asked = [str(vae), *short]
     eval_loglik.succeed(*asked, "error")

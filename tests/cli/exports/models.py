@@ -37,9 +37,7 @@ def describe() -> dict[str, Any]:
 
 def conditional() -> dict[str, Any]:
     return describe() | dict(
-        decoder=lambda z, y: (
-            decoder((wide(z) - start) @ back).reshape(z.shape[0], 2, 3) + offsets[y]
-        ),
+        decoder=lambda z, y: decoder((wide(z) - start) @ back).reshape(z.shape[0], 2, 3) + offsets[y],
         labels=torch.arange(3),
     )
 
