@@ -171,9 +171,9 @@ class _OfLogits(Elementwise):
                 f"the decoder returns {low:.4g} to {high:.4g}, and {kind}(probs=True) takes "
                 f"probabilities, in [0, 1]; {kind}() takes logits"
             )
-        if is_unit and not self.probs:
-            return "the decoder's outputs all lie in [0, 1], and are taken for logits"
-        return None
+        return (
+            "the decoder's outputs all lie in [0, 1], and are taken for logits" if is_unit and not self.probs else None
+        )
 
 
 class Bernoulli(_OfLogits):

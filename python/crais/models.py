@@ -11,7 +11,6 @@ from torch import Tensor
 
 from crais import native
 from crais.captured import Function, bare, device_of, digest_of, other_dtype
-from crais.encoders import adapted
 from crais.errors import RowShapeError, UsageError
 from crais.forces import MUCH_WORK, processor_has_bfloat16
 from crais.captured_model import (
@@ -23,7 +22,7 @@ from crais.captured_model import (
 )
 from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood, named
-from crais.outputs import shape_of
+from crais.outputs import adapted_encoder, shape_of
 from crais.priors import adapted as adapted_prior
 from crais.random_state import OwnNumbers
 from crais.reentry import keeps_state
@@ -56,7 +55,8 @@ def captured_model(
     """The model with the first of the `shapes` of a datum that its functions take.
 
     Without any, the shape is that of what the decoder returns, and without `latent` the encoder
-    tells it. `parts` are decoder, likelihood, prior, encoder, log_joint and log_prior.
+    tells it. `data` are a few images, as the likelihood takes them. `parts` are decoder, likelihood,
+    prior, encoder, log_joint and log_prior.
     """
     decoder, encoder, likelihood = parts["decoder"], parts["encoder"], parts["likelihood"]
     device = device_of([decoder, encoder, parts["log_joint"]], [likelihood, parts["prior"], parts["log_prior"]])
@@ -86,33 +86,23 @@ def captured_model(
 
 
 def in_memory(
-    *,
-    shapes: Sequence[Sequence[int]],
-    latent: Latent | None,
-    labels: Tensor | None,
-    name: str,
-    force_dtype: str = "auto",
-    simulate: int = 0,
-    data: Tensor | None = None,
-    threads_apart: bool = True,
-    **parts: Any,
+    *, name: str, force_dtype: str = "auto", simulate: int = 0, threads_apart: bool = True, **model_of: Any
 ) -> InMemory:
-    """A model as the extension takes it.
+    """The model of the arguments of `captured_model`, as the extension takes it.
 
     Its check is for the end: it raises UsageError where the model is not what it was.
 
-    Shapes and latent are as in `captured_model`. With `force_dtype` bfloat16, or auto where it pays, there is one
-    whose gradient is in bfloat16. `simulate` is how many images are to be drawn from the model;
-    where draws are no function of uniform numbers, they are made here. `data` are a few images, as
-    the likelihood takes them. Unless `threads_apart` is False, the functions are tried for state
-    that they keep. `parts` are decoder, likelihood, prior, encoder, log_joint and log_prior.
+    With `force_dtype` bfloat16, or auto where it pays, there is a function whose gradient is in
+    bfloat16. `simulate` is how many images are to be drawn from the model; where draws are no
+    function of uniform numbers, they are made here. Unless `threads_apart` is False, the functions
+    are tried for state that they keep.
     """
-    encoder = parts["encoder"]
-    functions_of = [parts["decoder"], encoder, parts["log_joint"], parts["log_prior"]]
-    device = device_of(functions_of[:3], [parts[name] for name in ("likelihood", "prior", "log_prior")])
+    encoder = model_of["encoder"]
+    functions_of = [model_of["decoder"], encoder, model_of["log_joint"], model_of["log_prior"]]
+    device = device_of(functions_of[:3], [model_of[part] for part in ("likelihood", "prior", "log_prior")])
     with native.as_before(device), OwnNumbers():
         torch.set_num_threads(1)  # little work, and the same bits everywhere
-        model = captured_model(shapes=shapes, latent=latent, labels=labels, data=data, **parts)
+        model = captured_model(**model_of)
         with model.in_eval_mode():
             found = model.captured(name, simulate, forces=_offers_forces(model, force_dtype))
             functions, inputs = found.functions, check_inputs(found.arrays)
@@ -154,7 +144,7 @@ def _latent_of(
         raise UsageError("give latent=D, the dimension of z, or its shape, as latent=(4, 8, 8): no encoder tells it")
     x = torch.zeros(1, *shape, dtype=torch.float32, device=device)
     with torch.no_grad(), taking_shapes(shape):
-        mean, _ = adapted(encoder, x, y, None)(x, *y)
+        mean, _ = adapted_encoder(encoder, x, y, None)(x, *y)
     return tuple(mean.shape[1:])
 
 
