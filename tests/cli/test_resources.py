@@ -20,13 +20,9 @@ def _no_evaluator_is_asked_for() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def small(vae: Path) -> list[str]:
     """The arguments of a short run."""
-    folder = tmp_path_factory.mktemp("model")
-    flags = "--data synthetic:300 --hidden 20 --latent 5 --epochs 1 --quiet --out vae".split()
-    program = Program("train-vae", folder)
-    program.succeed(*flags)
-    return [str(folder / "vae/vae.safetensors"), *SETTINGS]
+    return [str(vae), *SETTINGS]
 
 
 @pytest.fixture(scope="module")
