@@ -18,12 +18,11 @@ import torch
 from torch import Tensor
 
 from crais import safetensors
-from crais.captured import Function, bare, check_modes, device_of, in_eval_mode, on_device
+from crais.captured import Function, Latent, bare, check_modes, device_of, in_eval_mode, on_device, shaped, sizes_of
 from crais.coordinates import freed
 from crais.errors import RowShapeError, UsageError, first_line
 from crais.forces import ShorterProducts
 from crais.gradients import with_gradient
-from crais.latents import Latent, shaped, sizes_of
 from crais.layers import KnownModel, recognise
 from crais.likelihoods import Likelihood
 from crais.outputs import Distribution, OfDecoder, adapted, adapted_encoder

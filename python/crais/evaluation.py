@@ -16,6 +16,7 @@ from torch import Tensor
 from crais import native
 from crais.captured import (
     Function,
+    Latent,
     bare,
     check_modes,
     device_of,
@@ -23,13 +24,13 @@ from crais.captured import (
     in_float32,
     other_dtype,
     required_arguments,
+    sizes_of,
 )
 from crais.densities import Density, density_of
 from crais.errors import InternalError, Interrupted, RowShapeError, UsageError
 from crais.gradients import with_gradient
 from crais.images import as_batch, read, shapes_for, tensor_of
 from crais.captured_model import check_bounded, check_density, check_rows, check_unchanged
-from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood
 from crais.models import InMemory, in_memory, own_latent, parts_of, unwrapped
 from crais.priors import Prior
