@@ -196,13 +196,13 @@ def stored_files():
         seed("npz", path.stem, bundle(unzipped(content)))
         for name, entry in unzipped(content):
             seed("npy", f"{path.stem}-{name[:-4]}", entry)
-    for path in sorted((SOURCE / "tests/models/data").glob("*.pt*")):
-        entries = unzipped(path.read_bytes())
-        for name, entry in entries:
-            if name.endswith("extra/crais.safetensors"):
-                seed("manifest", path.stem, in_lines(entry, "crais"))
-                if path.stem == "linear_gaussian":
-                    seed("manifest", "forces", in_lines(with_forces(entry), "crais"))
+    models = SOURCE / "tests/models/data"
+    manifests = {path.stem: dict(unzipped(path.read_bytes())) for path in sorted(models.glob("*.pt*"))}
+    manifests = {name: entries["model/extra/crais.safetensors"] for name, entries in manifests.items()}
+    manifests["convolutional"] = (models / "convolutional.safetensors").read_bytes()
+    manifests["forces"] = with_forces(manifests["linear_gaussian"])
+    for name, content in manifests.items():
+        seed("manifest", name, in_lines(content, "crais"))
     keys = re.findall(r'(?:text|integer|number|words|shape|field|find|name_of|image|along_axes|contains)\("([a-z_]+)"',
                       (SOURCE / "models/model_manifest.cpp").read_text())
     dictionary("manifest", [f'"{key}":' for key in keys])

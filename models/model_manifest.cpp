@@ -74,20 +74,12 @@ class LayerReader {
   LayerReader(const SafeTensors& arrays, std::string where)
       : arrays_(arrays), where_(std::move(where)) {}
 
-  /// The MLPs of the description `f`.
+  /// The MLPs of the description `f`, whose architecture is its likelihood alone.
   Vae vae(const FileFields& f, const ModelDescription& model) const {
-    const int64_t latent = model.latent, values = model.num_values();
     Vae vae;
-    vae.architecture.image_rows = 1;
-    vae.architecture.image_cols = values;
-    vae.architecture.latent = latent;
     vae.architecture.likelihood = f.parsed("likelihood", parse_likelihood);
-    vae.decoder = network(f, "decoder", latent, values);
-    if (f.has("encoder")) vae.encoder = network(f, "encoder", values, 2 * latent);
-    vae.architecture.activation = f.parsed("decoder", parse_activation);
-    vae.architecture.hidden.clear();  // filled from the decoder, last layer first
-    for (size_t i = vae.decoder.layers.size(); --i > 0;)
-      vae.architecture.hidden.push_back(vae.decoder.layers[i].inputs());
+    vae.decoder = network(f, "decoder", model.latent, model.num_values());
+    if (f.has("encoder")) vae.encoder = network(f, "encoder", model.num_values(), 2 * model.latent);
     return vae;
   }
 

@@ -17,8 +17,7 @@ struct VaeArchitecture {
   int64_t image_rows = 28;
   int64_t image_cols = 28;
   int64_t latent = 50;
-  // Sizes of the encoder; the decoder mirrors them. The encoder of an exported model may have other
-  // sizes.
+  // Sizes of the encoder; the decoder mirrors them.
   std::vector<int64_t> hidden = {200, 200};
   Activation activation = Activation::kTanh;
   Likelihood likelihood;

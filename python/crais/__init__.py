@@ -19,10 +19,7 @@ from typing import Any
 
 _STUB = ast.parse(Path(__file__).with_suffix(".pyi").read_text())
 _PLACES = {
-    alias.name: str(node.module)
-    for node in _STUB.body
-    if isinstance(node, ast.ImportFrom)
-    for alias in node.names
+    alias.name: str(node.module) for node in _STUB.body if isinstance(node, ast.ImportFrom) for alias in node.names
 }
 __all__ = list(_PLACES)
 

@@ -7,8 +7,7 @@ from typing import Any, Literal
 import torch
 from typing_extensions import TypedDict
 
-from crais.captured import Function
-from crais.latents import Latent
+from crais.captured import Function, Latent
 from crais.likelihoods import Likelihood
 from crais.priors import Prior
 

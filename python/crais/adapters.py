@@ -149,9 +149,7 @@ def _of_numpyro(model: Any) -> Model:
         trace = handlers.trace(drawn).get_trace()
         _latent(trace)
         initialised = infer.util.initialize_model(jax.random.PRNGKey(0), model)
-        flat, tree = importlib.import_module("jax.flatten_util").ravel_pytree(
-            initialised.param_info.z
-        )
+        flat, tree = importlib.import_module("jax.flatten_util").ravel_pytree(initialised.param_info.z)
 
     def named(z: Any) -> Any:
         with jax.enable_x64(True):
@@ -258,9 +256,7 @@ def _masses_of_pymc(model: Any, start: Mapping[str, Any]) -> list[tuple[str, str
     LKJ. Variables with the transforms that PyMC chooses are not looked at.
     """
     core: Any = importlib.import_module("pymc.model.core")
-    of_kind: Any = getattr(
-        importlib.import_module("pymc.distributions.transforms"), "_default_transform", None
-    )
+    of_kind: Any = getattr(importlib.import_module("pymc.distributions.transforms"), "_default_transform", None)
     doubts: list[tuple[str, str]] = []
     for variable in model.free_RVs if of_kind is not None else []:
         transform, op = model.rvs_to_transforms[variable], variable.owner.op

@@ -1,4 +1,4 @@
-"""What functions hold: the modules and tensors of a model, and where they are."""
+"""What functions hold and take: the modules and tensors of a model, where they are, latents of any shape."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import copy
 import functools
 import hashlib
 import inspect
+import math
+import operator
 import tokenize
 import types
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import torch
@@ -22,6 +24,8 @@ _PACKAGES = {"jax", "numpyro", "pyro"}
 _LIBRARIES = {*_PACKAGES, "jaxlib", "numpy", "scipy", "torch"}
 
 Function: TypeAlias = Callable[..., Any]
+Latent: TypeAlias = int | Sequence[int]
+_MOST_NUMBERS = 1 << 24  # of a latent, or a datum
 
 
 def bare(function: Any) -> Any:
@@ -157,8 +161,7 @@ def in_float32(part: Any, memo: dict[int, Any]) -> Any:
         return types.MethodType(part.__func__, in_float32(part.__self__, memo))
     if callable(part) and other_dtype([part], torch.float32):
         raise UsageError(
-            'dtype="float32" copies modules: give one or its method, as model.decode, not a function '
-            "around it"
+            'dtype="float32" copies modules: give one or its method, as model.decode, not a function around it'
         )
     return part
 
@@ -225,3 +228,24 @@ def digest_of(functions: Iterable[Any], values: Iterable[Tensor]) -> str:
     for value in values:
         numbers.update(value.detach().cpu().contiguous().numpy().tobytes())
     return f"source {source.hexdigest()[:16]}, values {numbers.hexdigest()[:16]}"
+
+
+def sizes_of(latent: Any, name: str = "latent") -> tuple[int, ...]:
+    """The shape of one z, or of one x: (D,), or (C, H, W). Raises UsageError for what is none."""
+    is_number = hasattr(latent, "__index__") and not getattr(latent, "shape", ())  # arrays have it
+    try:
+        sizes = tuple(map(operator.index, (latent,) if is_number else latent))
+    except TypeError:
+        sizes = ()
+    if not sizes or min(sizes) < 1 or math.prod(sizes) > _MOST_NUMBERS:
+        raise UsageError(
+            f"{name} is a number D or a shape as (4, 8, 8), of 1 to {_MOST_NUMBERS:,} numbers, not {latent!r}"
+        )
+    return sizes
+
+
+def shaped(function: Function, sizes: tuple[int, ...]) -> Function:
+    """A function of rows z [B, D], as crais has them, in place of one of z [B, *sizes], as of maps."""
+    if len(sizes) == 1:
+        return function
+    return lambda z, *others: function(z.reshape(-1, *sizes), *others)

@@ -18,16 +18,14 @@ import torch
 from torch import Tensor
 
 from crais import safetensors
-from crais.captured import Function, bare, check_modes, device_of, in_eval_mode, on_device
+from crais.captured import Function, Latent, bare, check_modes, device_of, in_eval_mode, on_device, shaped, sizes_of
 from crais.coordinates import freed
-from crais.encoders import adapted as adapted_encoder
 from crais.errors import RowShapeError, UsageError, first_line
 from crais.forces import ShorterProducts
 from crais.gradients import with_gradient
-from crais.latents import Latent, shaped, sizes_of
 from crais.layers import KnownModel, recognise
 from crais.likelihoods import Likelihood, Seen
-from crais.outputs import Distribution, OfDecoder, adapted
+from crais.outputs import Distribution, OfDecoder, adapted, adapted_encoder
 from crais.priors import Hierarchical, Prior, StandardNormal
 from crais.priors import adapted as adapted_prior
 from crais.random_state import OwnNumbers
@@ -96,8 +94,7 @@ class CapturedModel:
         self.sizes, self.latent, self.shape = sizes, math.prod(sizes), shape
         decoder, encoder, log_joint = bare(decoder), bare(encoder), bare(log_joint)
         decoder, log_joint, log_prior = (
-            None if part is None else shaped(part, sizes)
-            for part in (decoder, log_joint, log_prior)
+            None if part is None else shaped(part, sizes) for part in (decoder, log_joint, log_prior)
         )
         # Users forget to move likelihoods and priors.
         own_prior = prior_of(prior, log_prior)
@@ -290,9 +287,7 @@ class CapturedModel:
         value, grad = self.joint(z, x, *y)
         for what, numbers in (("log p(x, z)", value), ("its gradient", grad)):
             if not bool(torch.isfinite(numbers).all()):
-                raise UsageError(
-                    f"{what} is not finite at z ~ N(0, I): {numbers.flatten()[:4].tolist()}"
-                )
+                raise UsageError(f"{what} is not finite at z ~ N(0, I): {numbers.flatten()[:4].tolist()}")
         arrays = {"check.z": z, "check.x": x, "check.value": value, "check.grad": grad}
         if self.labels is not None:
             arrays |= {"check.y": y[0], "labels": self.labels}
@@ -383,8 +378,7 @@ class CapturedModel:
             )
         if not all(torch.equal(one, other) for one, other in zip(code, again)):
             raise UsageError(
-                "the encoder differs from call to call: is a latent drawn inside? It must return "
-                "mean and log_var"
+                "the encoder differs from call to call: is a latent drawn inside? It must return mean and log_var"
             )
 
 
@@ -413,9 +407,7 @@ def check_density(value: Any, z: Tensor, what: str) -> None:
     if value.is_meta or not value.is_floating_point():
         raise UsageError(f"{what} is {value.dtype} on {value.device}; it must be a floating-point tensor")
     if z.requires_grad and not value.requires_grad:
-        raise UsageError(
-            f"{what} is not a differentiable function of z: look for .detach(), no_grad or NumPy"
-        )
+        raise UsageError(f"{what} is not a differentiable function of z: look for .detach(), no_grad or NumPy")
 
 
 def check_bounded(log_density: Function, z: Tensor, what: str) -> None:
@@ -449,9 +441,7 @@ def _check_slopes(log_joint: Function, arrays: dict[str, Tensor]) -> None:
     slope = (arrays["check.grad"] * along).sum(2)
     size = arrays["check.value"].abs() + 1
     inputs = [part.repeat(_DIRECTIONS, *[1] * (part.dim() - 1)) for part in others]
-    near, far = (
-        _difference(log_joint, z, step * along, inputs) / (2 * step) for step in _DIFFERENCES
-    )
+    near, far = (_difference(log_joint, z, step * along, inputs) / (2 * step) for step in _DIFFERENCES)
     noise = 1e-5 * size / _DIFFERENCES[0]
     smooth = (near - far).abs() < 0.03 * far.abs() + noise
     size = torch.maximum(near.abs(), slope.abs())
@@ -467,10 +457,7 @@ def _check_slopes(log_joint: Function, arrays: dict[str, Tensor]) -> None:
 
 def _difference(log_joint: Function, z: Tensor, steps: Tensor, inputs: list[Tensor]) -> Tensor:
     """log p(x, z + step) - log p(x, z - step) [steps, rows]."""
-    up, down = (
-        _value(lambda z: log_joint(z, *inputs), (z + step).flatten(0, 1))
-        for step in (steps, -steps)
-    )
+    up, down = (_value(lambda z: log_joint(z, *inputs), (z + step).flatten(0, 1)) for step in (steps, -steps))
     return (up - down).view(len(steps), len(z))
 
 
@@ -532,15 +519,11 @@ def check_rows(joint: Function, inputs: Sequence[Tensor], what: str = "log p(x, 
     value, grad = joint(*inputs)
     again = joint(*inputs)
     if not torch.equal(value, again[0]):
-        raise UsageError(
-            f"{what} differs from call to call: is dropout on, or a latent drawn inside?"
-        )
+        raise UsageError(f"{what} differs from call to call: is dropout on, or a latent drawn inside?")
     rows = inputs[0].shape[0]
     for i in range(rows):
         alone = joint(*(rows_of[i : i + 1] for rows_of in inputs))
-        if differ(value[i : i + 1], alone[0], VALUE_TOLERANCE) or differ(
-            grad[i : i + 1], alone[1], GRAD_TOLERANCE
-        ):
+        if differ(value[i : i + 1], alone[0], VALUE_TOLERANCE) or differ(grad[i : i + 1], alone[1], GRAD_TOLERANCE):
             raise UsageError(
                 f"a row's {what} depends on the other rows of its batch ({value[i]:.4f} among "
                 f"{rows}, {alone[0][0]:.4f} alone): a BatchNorm in training mode does so, and a "
@@ -548,9 +531,7 @@ def check_rows(joint: Function, inputs: Sequence[Tensor], what: str = "log p(x, 
             )
 
 
-def check_unchanged(
-    joint: Function, inputs: Sequence[Tensor], value: Tensor, what: str = "log p(x, z)"
-) -> None:
+def check_unchanged(joint: Function, inputs: Sequence[Tensor], value: Tensor, what: str = "log p(x, z)") -> None:
     """At the end of a run: stored points have the values that they had at its beginning."""
     now = joint(*inputs)[0]
     if now.dtype == value.dtype and not differ(now, value, SAME_TOLERANCE):

@@ -167,18 +167,12 @@ def of_support(support: Any, dim: int | None) -> Coordinates:
 # Several together.
 
 
-def _together(
-    parts: Any, dim: int | None, make: Callable[[Any, str], Coordinates], what: str
-) -> Coordinates:
+def _together(parts: Any, dim: int | None, make: Callable[[Any, str], Coordinates], what: str) -> Coordinates:
     """Coordinates of one part, of a list's parts side by side, or of a dict's parts by name."""
     if isinstance(parts, Mapping):
         each = [make(one, name) for name, one in parts.items()]
         whole = _joined(each, lambda thetas: dict(zip(parts, thetas)))
-        shown = [
-            name if one.dim == 1 else f"{name}[{i}]"
-            for name, one in zip(parts, each)
-            for i in range(one.dim)
-        ]
+        shown = [name if one.dim == 1 else f"{name}[{i}]" for name, one in zip(parts, each) for i in range(one.dim)]
         whole = replace(whole, names=tuple(shown))
     elif isinstance(parts, list):
         whole = _joined([make(one, f"{what} {i}") for i, one in enumerate(parts)], _side_by_side)
@@ -225,9 +219,7 @@ def _checked(coordinates: Coordinates, dim: int | None, what: str) -> Coordinate
 def _of_distribution(prior: Any, name: str) -> Coordinates:
     """Its numbers stay where they are, whatever device and type e has."""
     if isinstance(prior, Prior):
-        raise UsageError(
-            f"{name}: crais's own priors stand alone; name those of torch.distributions"
-        )
+        raise UsageError(f"{name}: crais's own priors stand alone; name those of torch.distributions")
     return _on_cpu((_of_torch if isinstance(prior, D.Distribution) else _of_scipy)(prior, name))
 
 
@@ -284,9 +276,7 @@ def _exact(prior: D.Distribution) -> Function | None:
     if isinstance(prior, D.Uniform):
         return lambda e: prior.low + (prior.high - prior.low) * _phi(e)
     if isinstance(prior, D.Cauchy):  # by the lesser of both tails
-        return lambda e: prior.loc + prior.scale * (
-            e.sign() / torch.tan(math.pi * _phi(-e.abs())) * (e != 0)
-        )
+        return lambda e: prior.loc + prior.scale * (e.sign() / torch.tan(math.pi * _phi(-e.abs())) * (e != 0))
     if isinstance(prior, D.TransformedDistribution):
         inner = unwrapped(prior.base_dist)
         same = inner.batch_shape + inner.event_shape == prior.batch_shape + prior.event_shape
@@ -440,9 +430,7 @@ def _free(constraint: Any, shape: Sequence[int], name: str) -> Coordinates:
     except Exception:  # whatever PyTorch raises of a constraint or a shape
         fits = False
     if not fits:
-        raise UsageError(
-            f"{name}: PyTorch has no bijection from R^D to {constraint} of shape {list(shape)}"
-        )
+        raise UsageError(f"{name}: PyTorch has no bijection from R^D to {constraint} of shape {list(shape)}")
 
     def kept(x: Tensor) -> tuple[Tensor, Tensor]:
         """x in its shape, 0 in rows from which T loses it: their theta may be no number at all."""
@@ -476,9 +464,7 @@ def _of_constraint(constraint: Any, name: str, shape: Sequence[int] = ()) -> Coo
             "or a pair (low, high)"
         )
     if len(shape) < constraint.event_dim:
-        raise UsageError(
-            f"{name}: {constraint} is for vectors: say their size, as ({constraint}, (3,))"
-        )
+        raise UsageError(f"{name}: {constraint} is for vectors: say their size, as ({constraint}, (3,))")
     return _free(constraint, shape, name)
 
 
@@ -519,8 +505,7 @@ def _moments(base: Any, dim: int) -> tuple[Tensor, Tensor]:
     samples = _numbers(base, "base")
     if samples.dim() != 2 or samples.shape[1] != dim or len(samples) < 2:
         raise UsageError(
-            f"base: give a distribution, (mean, covariance) or samples [S, {dim}]; this is "
-            f"{list(samples.shape)}"
+            f"base: give a distribution, (mean, covariance) or samples [S, {dim}]; this is {list(samples.shape)}"
         )
     covariance = torch.cov(samples.T).reshape(dim, dim)
     kept = len(samples) / (len(samples) + dim)  # of correlations, which few samples exaggerate
@@ -551,4 +536,3 @@ def _of_affine(loc: Tensor, scale_tril: Tensor) -> Coordinates:
 def _phi(e: Tensor) -> Tensor:
     """The standard normal's distribution function. PyTorch's ndtr is 0 below -8.3; this is not."""
     return 0.5 * torch.erfc(-math.sqrt(0.5) * e)
-

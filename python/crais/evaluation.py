@@ -16,6 +16,7 @@ from torch import Tensor
 from crais import native
 from crais.captured import (
     Function,
+    Latent,
     bare,
     check_modes,
     device_of,
@@ -23,13 +24,13 @@ from crais.captured import (
     in_float32,
     other_dtype,
     required_arguments,
+    sizes_of,
 )
 from crais.densities import Density, density_of
 from crais.errors import InternalError, Interrupted, RowShapeError, UsageError
 from crais.gradients import with_gradient
 from crais.images import as_batch, read, shapes_for, tensor_of
 from crais.captured_model import check_bounded, check_density, check_rows, check_unchanged
-from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood
 from crais.models import InMemory, in_memory, own_latent, parts_of, unwrapped
 from crais.priors import Prior
@@ -132,18 +133,13 @@ def evaluate(
     for name in ("data", "data_dir", "simulate", "split"):
         if images is not None and options.get(name) is not None:
             raise UsageError(f"give images or {name}, not both: each says what to evaluate")
-    pixels: Tensor | None = None
-    given: Tensor | None = None  # labels
-    beside: Tensor | None = None
-    if images is not None:
-        pixels, beside = read(images, key, layout)
-    elif key is not None or layout is not None:
-        name = "layout" if key is None else "key"
-        raise UsageError(f"{name} needs images: give images, or leave {name} out")
-    if labels is not None and not isinstance(labels, str):
-        given = tensor_of(labels, "labels")
-        if given.dim() < 1:
-            raise UsageError("labels is a single number: give [N, ...], one row for each image")
+    for name, way in {"key": key, "layout": layout}.items():
+        if images is None and way is not None:
+            raise UsageError(f"{name} needs images: give images, or leave {name} out")
+    pixels, beside = (None, None) if images is None else read(images, key, layout)
+    given = None if labels is None or isinstance(labels, str) else tensor_of(labels, "labels")
+    if given is not None and given.dim() < 1:
+        raise UsageError("labels is a single number: give [N, ...], one row for each image")
     if missing not in (None, "nan"):
         raise UsageError(f'missing is "nan", for numbers that were not seen, not {missing!r}')
     functions = {
@@ -169,8 +165,11 @@ def evaluate(
         raise UsageError("labels of a model in memory must be a tensor or an array, not a file's name")
     model = unwrapped(model)
     parts = parts_of(model, {**functions, "likelihood": likelihood})
+    if dtype not in (None, "float32"):
+        raise UsageError(f"dtype: models in memory are evaluated in float32, not {dtype}")
     if dtype is not None:
-        parts = _in_float32(parts, dtype)
+        memo: dict[int, Any] = {}
+        parts = {name: in_float32(part, memo) for name, part in parts.items()}
     if labels is None and _is_conditional(parts):
         if beside is None:
             raise UsageError(
@@ -412,13 +411,6 @@ def _examples(images: Tensor | None, options: dict[str, Any]) -> Tensor | None:
     if str(options.get("binarisation") or "none") != "none":
         return (few > few.mean()).float()
     return few / (_count(options.get("scale")) or (256 if options.get("dequantise") else 1))
-
-
-def _in_float32(parts: dict[str, Any], dtype: str) -> dict[str, Any]:
-    if dtype != "float32":
-        raise UsageError(f"dtype: models in memory are evaluated in float32, not {dtype}")
-    memo: dict[int, Any] = {}
-    return {name: in_float32(part, memo) for name, part in parts.items()}
 
 
 def _is_conditional(parts: dict[str, Any]) -> bool:

@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from crais.captured import Function, modules_of, tensors_of
+from crais.captured import Function, Latent, modules_of, sizes_of, tensors_of
 from crais.errors import UsageError, did_you_mean, first_line
 from crais.forces import processor_flags
 from crais.captured_model import (
@@ -37,7 +37,6 @@ from crais.captured_model import (
     joint_of,
     manifest,
 )
-from crais.latents import Latent, sizes_of
 from crais.likelihoods import Likelihood
 from crais.models import captured_model, own_latent, parts_of, unwrapped
 from crais.outputs import unvalidated

@@ -126,9 +126,7 @@ class Layer:
         if (c := self.convolution) is None:
             return F.linear(rows, self.weight, self.bias)
         images, sizes = rows.unflatten(1, c.input), (c.stride, c.padding, c.dilation)
-        return torch.convolution(
-            images, self.weight, self.bias, *sizes, c.transposed, c.output_padding, 1
-        ).flatten(1)
+        return torch.convolution(images, self.weight, self.bias, *sizes, c.transposed, c.output_padding, 1).flatten(1)
 
     @property
     def multiplications(self) -> int:
@@ -155,9 +153,7 @@ class Layer:
         return replace(self, weight=weight, bias=self.bias[outputs], convolution=fewer)
 
 
-def of_smaller(
-    weight: Tensor, convolution: Convolution, factors: tuple[int, int]
-) -> tuple[Tensor, Convolution]:
+def of_smaller(weight: Tensor, convolution: Convolution, factors: tuple[int, int]) -> tuple[Tensor, Convolution]:
     """A convolution of an image enlarged by nearest neighbours, as a transposed one of the image.
 
     Its pixels meet sums of the kernel's entries: a quarter of the work, or less, at a factor of 2.

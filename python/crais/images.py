@@ -57,8 +57,12 @@ def read(
     if batch.dtype not in _TYPES:
         raise UsageError(f"images are {batch.dtype}: give uint8 or float32")
     batch = batch.reshape(len(batch), -1) if batch.dim() == 1 else batch
-    labels = None if labels is None else labels[:limit]
-    return _channels_first(batch[:limit], layout), labels
+    if layout not in (None, "NCHW", "NHWC"):
+        raise UsageError(f"layout is NCHW or NHWC, not {layout}")
+    if layout == "NHWC" and batch.dim() != 4:
+        raise UsageError(f'layout="NHWC" is for images [N, H, W, C]; these are {list(batch.shape)}')
+    batch = batch[:limit].permute(0, 3, 1, 2).contiguous() if layout == "NHWC" else batch[:limit]
+    return batch, None if labels is None else labels[:limit]
 
 
 def shapes_for(images: Tensor | None) -> list[Sequence[int]]:
@@ -96,16 +100,6 @@ def _shapes(own: Sequence[int]) -> list[tuple[int, ...]]:
     if len(own) == 3 and own[2] == 1:  # one channel may as well come first
         shapes += [(1, *own[:2]), own[:2]]
     return shapes
-
-
-def _channels_first(images: Tensor, layout: str | None) -> Tensor:
-    if layout in (None, "NCHW"):
-        return images
-    if layout != "NHWC":
-        raise UsageError(f"layout is NCHW or NHWC, not {layout}")
-    if images.dim() != 4:
-        raise UsageError(f'layout="NHWC" is for images [N, H, W, C]; these are {list(images.shape)}')
-    return images.permute(0, 3, 1, 2).contiguous()
 
 
 def _check_list(images: Sequence[Any]) -> None:

@@ -293,9 +293,7 @@ class _Chain:
         require(not any(layer.skip and layer.skip.start == start for layer in self.layers))
         return self._ending(skip=Skip(start, before_activation))
 
-    def normalised(
-        self, image: Image, groups: int, eps: float, scale: Tensor, shift: Tensor
-    ) -> _Chain:
+    def normalised(self, image: Image, groups: int, eps: float, scale: Tensor, shift: Tensor) -> _Chain:
         """Scale and shift are of units."""
         whole = self.written_out
         if not whole._is_linear or whole.layers[-1].normalisation is not None:
@@ -347,9 +345,7 @@ class _Chain:
         return Network(self.layers)
 
 
-def _layer(
-    weight: Tensor, bias: Tensor | None, outputs: int, convolution: Convolution | None = None
-) -> Layer:
+def _layer(weight: Tensor, bias: Tensor | None, outputs: int, convolution: Convolution | None = None) -> Layer:
     weight = weight.detach().float()
     bias = weight.new_zeros(outputs) if bias is None else bias.detach().float()
     return Layer(weight, bias, convolution)
@@ -374,9 +370,7 @@ def _heads(networks: list[Network], latent: int) -> Network | None:
         return None
     (*body, mean), (*other, log_var) = (part.layers for part in networks)
     shared = len(body) == len(other) and all(
-        torch.equal(one.weight, two.weight)
-        and torch.equal(one.bias, two.bias)
-        and one.activation == two.activation
+        torch.equal(one.weight, two.weight) and torch.equal(one.bias, two.bias) and one.activation == two.activation
         for one, two in zip(body, other, strict=True)
     )
     if not shared or any(layer.weight.shape[0] != latent for layer in (mean, log_var)):
@@ -410,9 +404,7 @@ class _Tracer(EagerMode):
         self.known: dict[int, _Chain | None] = {id(rows): _Chain(rows.device)}
         self._kept: list[Any] = []  # so that no id is used twice
 
-    def __torch_dispatch__(
-        self, target: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
+    def __torch_dispatch__(self, target: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None) -> Any:
         kwargs = kwargs or {}
         result = target(*args, **kwargs)
         if torch.Tag.nondeterministic_seeded in target.tags:
@@ -497,9 +489,7 @@ def _sum(call: _Call, one: Any, other: Any) -> _Chain:
     return longer.added(shorter.written_out)
 
 
-def _convolved(
-    call: _Call, chain: _Chain, weight: Tensor, bias: Tensor | None, *settings: Any
-) -> _Chain:
+def _convolved(call: _Call, chain: _Chain, weight: Tensor, bias: Tensor | None, *settings: Any) -> _Chain:
     *sizes, transposed, output_padding, groups = settings
     sizes.append(output_padding)
     require(groups == 1 and call.source.dim() in (3, 4))
@@ -530,31 +520,23 @@ def _batch_normalised(
     return chain.scaled(scale.float(), shift.float(), call.source.shape[1])
 
 
-def _group_normalised(
-    call: _Call, chain: _Chain, weight: Tensor | None, bias: Tensor | None, *sizes: Any
-) -> _Chain:
+def _group_normalised(call: _Call, chain: _Chain, weight: Tensor | None, bias: Tensor | None, *sizes: Any) -> _Chain:
     *_, groups, eps = sizes
     shape = [-1] + [1] * (call.source.dim() - 2)
     parts = (one if one is None else one.view(shape) for one in (weight, bias))
     return _normalised(call, chain, groups, eps, *parts)
 
 
-def _layer_normalised(
-    call: _Call, chain: _Chain, sizes: list[int], weight: Any, bias: Any, eps: float
-) -> _Chain:
+def _layer_normalised(call: _Call, chain: _Chain, sizes: list[int], weight: Any, bias: Any, eps: float) -> _Chain:
     groups = call.source[0].numel() // math.prod(sizes)
     return _normalised(call, chain, groups, eps, weight, bias)
 
 
-def _normalised(
-    call: _Call, chain: _Chain, groups: int, eps: float, *parts: Tensor | None
-) -> _Chain:
+def _normalised(call: _Call, chain: _Chain, groups: int, eps: float, *parts: Tensor | None) -> _Chain:
     """By moments of the units themselves; weight and bias are as wide as a row, or repeated."""
     require(call.source.shape[1] % groups == 0)  # of whole channels
     scale, shift = (
-        (torch.tensor(missing) if one is None else one.detach().float())
-        .expand(call.source.shape[1:])
-        .flatten()
+        (torch.tensor(missing) if one is None else one.detach().float()).expand(call.source.shape[1:]).flatten()
         for one, missing in zip(parts, (1.0, 0.0))
     )
     return chain.normalised(call.image, groups, eps, scale, shift)
@@ -630,9 +612,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     "native_layer_norm": _layer_normalised,
     **dict.fromkeys(_CROPS, _cropped),
     **dict.fromkeys(("upsample_nearest1d", "upsample_nearest2d"), _enlarged),
-    **dict.fromkeys(
-        "view _unsafe_view reshape detach clone alias squeeze unsqueeze expand".split(), _same
-    ),
+    **dict.fromkeys("view _unsafe_view reshape detach clone alias squeeze unsqueeze expand".split(), _same),
     # By the names that versions of PyTorch trace them under.
     **dict.fromkeys(
         "_native_batch_norm_legit_no_training native_batch_norm cudnn_batch_norm".split(),

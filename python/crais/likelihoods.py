@@ -126,8 +126,7 @@ class Elementwise(Likelihood):
     def fisher(self, output: Output) -> Output:
         parts = self.parts(output)
         about = tuple(
-            (one * slope).expand_as(parts[0])
-            for one, slope in zip(self.information(*parts), self.slopes(output))
+            (one * slope).expand_as(parts[0]) for one, slope in zip(self.information(*parts), self.slopes(output))
         )
         return torch.cat(about, 1) if isinstance(output, Tensor) else about
 
@@ -176,9 +175,9 @@ class _OfLogits(Elementwise):
                 f"the decoder returns {low:.4g} to {high:.4g}, and {kind}(probs=True) takes "
                 f"probabilities, in [0, 1]; {kind}() takes logits"
             )
-        if is_unit and not self.probs:
-            return "the decoder's outputs all lie in [0, 1], and are taken for logits"
-        return None
+        return (
+            "the decoder's outputs all lie in [0, 1], and are taken for logits" if is_unit and not self.probs else None
+        )
 
 
 class Bernoulli(_OfLogits):
@@ -367,9 +366,7 @@ class StudentT(LocationScale):
     name = "student-t"
     uniforms = 2
 
-    def __init__(
-        self, df: float, scale: float | Tensor | str | None = None, learn: bool = False
-    ) -> None:
+    def __init__(self, df: float, scale: float | Tensor | str | None = None, learn: bool = False) -> None:
         super().__init__(scale, learn)
         self.df = float(df)
         self.of_standard = ((df + 1) / (df + 3), 2 * df / (df + 3))
@@ -452,9 +449,7 @@ class _Discretized(LocationScale):
         )
         if self.domain is not None:
             return f"{found}, their domain"
-        raise UsageError(
-            f"{found}: say domain=(-1, 1) if pixels lie there, domain=(0, 1) if they are meant so"
-        )
+        raise UsageError(f"{found}: say domain=(-1, 1) if pixels lie there, domain=(0, 1) if they are meant so")
 
 
 class DiscretizedGaussian(_Normal, _Discretized):
@@ -688,9 +683,7 @@ class NegativeBinomial(Elementwise):
     def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
         log_mean = self.parts(output)[0]
         theta = self.log_theta.exp().expand_as(log_mean)
-        return torch.distributions.NegativeBinomial(
-            theta, logits=log_mean - self.log_theta
-        ).sample()
+        return torch.distributions.NegativeBinomial(theta, logits=log_mean - self.log_theta).sample()
 
 
 class ZeroInflatedNegativeBinomial(NegativeBinomial):
@@ -799,8 +792,7 @@ def check_rows(x: Tensor, shape: Sequence[int]) -> None:
     """Raises RowShapeError where tensors of unlike shapes would broadcast."""
     if tuple(x.shape[1:]) != tuple(shape):
         raise RowShapeError(
-            f"a row of x has shape {list(x.shape[1:])}, but the decoder's output is for rows of "
-            f"shape {list(shape)}"
+            f"a row of x has shape {list(x.shape[1:])}, but the decoder's output is for rows of shape {list(shape)}"
         )
 
 

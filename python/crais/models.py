@@ -11,20 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from crais import native
-from crais.captured import Function, bare, device_of, digest_of, modules_of, other_dtype
-from crais.encoders import adapted
+from crais.captured import Function, Latent, bare, device_of, digest_of, modules_of, other_dtype, sizes_of
 from crais.errors import RowShapeError, UsageError
 from crais.forces import MUCH_WORK, processor_has_bfloat16
-from crais.captured_model import (
-    CapturedModel,
-    check_inputs,
-    check_unchanged,
-    manifest,
-    taking_shapes,
-)
-from crais.latents import Latent, sizes_of
+from crais.captured_model import CapturedModel, check_inputs, check_unchanged, manifest, taking_shapes
 from crais.likelihoods import Likelihood, named
-from crais.outputs import shape_of
+from crais.outputs import adapted_encoder, shape_of
 from crais.priors import adapted as adapted_prior
 from crais.random_state import OwnNumbers
 from crais.reentry import keeps_state
@@ -57,7 +49,8 @@ def captured_model(
     """The model with the first of the `shapes` of a datum that its functions take.
 
     Without any, the shape is that of what the decoder returns, and without `latent` the encoder
-    tells it. `parts` are decoder, likelihood, prior, encoder, log_joint and log_prior.
+    tells it. `data` are a few images, as the likelihood takes them. `parts` are decoder, likelihood,
+    prior, encoder, log_joint and log_prior.
     """
     decoder, encoder, likelihood = parts["decoder"], parts["encoder"], parts["likelihood"]
     device = device_of([decoder, encoder, parts["log_joint"]], [likelihood, parts["prior"], parts["log_prior"]])
@@ -88,18 +81,9 @@ def captured_model(
 
 
 def in_memory(
-    *,
-    shapes: Sequence[Sequence[int]],
-    latent: Latent | None,
-    labels: Tensor | None,
-    name: str,
-    force_dtype: str = "auto",
-    simulate: int = 0,
-    data: Tensor | None = None,
-    threads_apart: bool = True,
-    **parts: Any,
+    *, name: str, force_dtype: str = "auto", simulate: int = 0, threads_apart: bool = True, **model_of: Any
 ) -> InMemory:
-    """A model as the extension takes it.
+    """The model of the arguments of `captured_model`, as the extension takes it.
 
     Its check is for the end: it raises UsageError where the model is not what it was.
 
@@ -110,12 +94,12 @@ def in_memory(
     are tried for state that they keep. `parts` are decoder, likelihood, prior, encoder, log_joint
     and log_prior.
     """
-    encoder = parts["encoder"]
-    functions_of = [parts["decoder"], encoder, parts["log_joint"], parts["log_prior"]]
-    device = device_of(functions_of[:3], [parts[name] for name in ("likelihood", "prior", "log_prior")])
+    encoder = model_of["encoder"]
+    functions_of = [model_of["decoder"], encoder, model_of["log_joint"], model_of["log_prior"]]
+    device = device_of(functions_of[:3], [model_of[part] for part in ("likelihood", "prior", "log_prior")])
     with native.as_before(device), OwnNumbers():
         torch.set_num_threads(1)  # little work, and the same bits everywhere
-        model = captured_model(shapes=shapes, latent=latent, labels=labels, data=data, **parts)
+        model = captured_model(**model_of)
         with model.in_eval_mode():
             found = model.captured(name, simulate, forces=_offers_forces(model, force_dtype))
             functions, inputs = found.functions, check_inputs(found.arrays)
@@ -157,7 +141,7 @@ def _latent_of(
         raise UsageError("give latent=D, the dimension of z, or its shape, as latent=(4, 8, 8): no encoder tells it")
     x = torch.zeros(1, *shape, dtype=torch.float32, device=device)
     with torch.no_grad(), taking_shapes(shape):
-        mean, _ = adapted(encoder, x, y, None)(x, *y)
+        mean, _ = adapted_encoder(encoder, x, y, None)(x, *y)
     return tuple(mean.shape[1:])
 
 

@@ -27,9 +27,7 @@ def extension() -> Any:
     try:
         built = importlib.import_module("crais._built")
     except ImportError:
-        raise ImportError(
-            f"this part of crais is compiled, and it is not installed: {INSTALL}"
-        ) from None
+        raise ImportError(f"this part of crais is compiled, and it is not installed: {INSTALL}") from None
     minor, here = (".".join(version.split(".")[:2]) for version in (built.TORCH, torch.__version__))
     if minor != here:
         raise ImportError(
@@ -105,9 +103,7 @@ def worded(program: str, text: str) -> str:
 class Run:
     """One call of the extension: what it asks of Python, from any thread."""
 
-    def __init__(
-        self, functions: Mapping[str, Callable[..., Any]], progress: bool, unit: str
-    ) -> None:
+    def __init__(self, functions: Mapping[str, Callable[..., Any]], progress: bool, unit: str) -> None:
         """`progress`: a bar counts in `unit`, where tqdm is installed."""
         self.is_program = is_program
         self.stopped = False  # by Ctrl-C, or since Python ends

@@ -1,6 +1,7 @@
-"""What decoders return in place of tensors: distributions, mappings, tuples, objects with fields.
+"""What decoders and encoders return in place of tensors: distributions, mappings, tuples, objects with fields.
 
-A probe says which, once; the rest of crais sees tensors, and a likelihood that takes them.
+A probe says which, once; the rest of crais sees tensors, and a likelihood that takes them; of encoders mean and
+log_var, or mean and scale_tril.
 """
 
 from __future__ import annotations
@@ -24,8 +25,7 @@ from crais.errors import UsageError
 MEANS = "mean mu loc z_mean embedding qz_m".split()  # as libraries call means
 # By which libraries call the parameters of p(x | z), the plainest first.
 _NAMES = (
-    "logits sample reconstruction reconstructions recon_x x_recon recon x_hat px dist distribution "
-    "mean loc output out"
+    "logits sample reconstruction reconstructions recon_x x_recon recon x_hat px dist distribution mean loc output out"
 ).split()
 
 _VALIDATION = threading.Lock()
@@ -193,10 +193,7 @@ def _with_scale(
     loc = next((name for name in (*MEANS, *_NAMES) if name in parts), None)
     spread = next((name for name in L.SPREADS if name in parts), None)
     if list(parts) == [0, 1] and likelihood.is_unsaid:
-        raise UsageError(
-            f"the decoder returns {described(output)}: say what the second one is: "
-            f"{likelihood.said()}"
-        )
+        raise UsageError(f"the decoder returns {described(output)}: say what the second one is: {likelihood.said()}")
     if spread is None:
         return likelihood, None
     if loc is None or parts[loc].shape != x.shape:
@@ -212,9 +209,7 @@ def _with_scale(
     known = copy.deepcopy(likelihood)
     known.take(spread)
     if likelihood.given is not None and L.SPREADS[likelihood.given] != L.SPREADS[spread]:
-        raise UsageError(
-            f"the decoder returns {spread!r}, and the likelihood says {likelihood.given!r}"
-        )
+        raise UsageError(f"the decoder returns {spread!r}, and the likelihood says {likelihood.given!r}")
 
     def take(output: Any) -> tuple[Tensor, Tensor]:
         parts = parts_of(output)
@@ -265,9 +260,7 @@ def described(output: Any) -> str:
         return str(list(output.shape))
     if isinstance(output, D.Distribution):
         return f"{type(plain(output)).__name__} {[*output.batch_shape, *output.event_shape]}"
-    parts = ", ".join(
-        f"{name} {described(part)}" for name, part in list(parts_of(output).items())[:8]
-    )
+    parts = ", ".join(f"{name} {described(part)}" for name, part in list(parts_of(output).items())[:8])
     return f"a {type(output).__name__}" + (f" of {parts}" if parts else "")
 
 
@@ -382,3 +375,93 @@ _FAMILIES: dict[type, Callable[[Any, Tensor], _Taken | None]] = {
     D.Categorical: _categorical,
     D.MixtureSameFamily: _mixture,
 }
+
+
+# What an encoder returns: perhaps one tensor of both, or a draw beside them.
+
+Code = tuple[Tensor, Tensor]
+# The log variance as a function of what gives it; a root of the covariance as it is.
+_LOG_VARS: dict[str, Callable[[Tensor], Tensor]] = {"scale_tril": lambda spread: spread} | {
+    name: lambda spread, log=L.LOG_SCALES[kind][0]: 2 * log(spread) for name, kind in L.SPREADS.items()
+}
+_DISTRIBUTIONS = "latent_dist qz q_z dist distribution posterior".split()
+
+
+def adapted_encoder(encoder: Function, x: Tensor, y: tuple[Tensor, ...], latent: int | None) -> Function:
+    """The encoder as mean and log_var, of any shape, or mean and scale_tril [B, D, D]; itself where
+    it is one already.
+
+    x are rows of any numbers. Cost: two calls.
+    """
+    with torch.no_grad():
+        output = encoder(x, *y)
+        take = _reading(output, lambda: encoder(x, *y), latent)
+    if take is None:
+        raise UsageError(
+            f"the encoder must return mean and log_var [B, D] (or maps), or mean and scale_tril "
+            f"[B, D, D]; it returns {described(output)}: say which, as encoder=lambda x: "
+            "(q.mean, q.log_var)"
+        )
+    if take is _two:
+        return encoder
+    return lambda *inputs: take(encoder(*inputs))
+
+
+def _two(output: Any) -> Code:
+    mean, spread = output
+    return mean, spread
+
+
+def _reading(output: Any, again: Callable[[], Any], latent: int | None) -> Callable[[Any], Code] | None:
+    """How to get mean and log_var; None for what is not known."""
+    if isinstance(output, D.Distribution):
+        return _of_distribution if _is_normal(output) else None
+    if isinstance(output, Tensor):
+        is_even = output.dim() > 1 and output.shape[1] % 2 == 0
+        is_both = is_even and latent in (None, output[0].numel() // 2)
+        return (lambda both: both.chunk(2, 1)) if is_both else None
+    if isinstance(output, (tuple, list)) and not hasattr(output, "_asdict"):
+        normals = [i for i, part in enumerate(output) if isinstance(part, D.Distribution)]
+        if len(normals) == 1 and _is_normal(output[normals[0]]):  # beside a draw of it
+            return lambda code: _of_distribution(code[normals[0]])
+        return _of_tuple(output, again)
+    parts = parts_of(output)
+    for name in _DISTRIBUTIONS:
+        if name in parts:
+            inner = _reading(parts[name], lambda: parts_of(again())[name], latent)
+            return None if inner is None else lambda code: inner(parts_of(code)[name])
+    mean = next((name for name in MEANS if isinstance(parts.get(name), Tensor)), None)
+    spread = next((name for name in _LOG_VARS if isinstance(parts.get(name), Tensor)), None)
+    if mean is None or spread is None:
+        return None
+    log_var = _LOG_VARS[spread]
+    return lambda code: (parts_of(code)[mean], log_var(parts_of(code)[spread]))
+
+
+def _of_tuple(output: Any, again: Callable[[], Any]) -> Callable[[Any], Code] | None:
+    """Two tensors, or three of which one is a draw: it differs from call to call, or is the mean."""
+    if len(output) == 2 and all(isinstance(part, Tensor) for part in output):
+        return _two
+    if len(output) == 1:
+        inner = _reading(output[0], lambda: again()[0], None)
+        return None if inner is None else lambda code: inner(code[0])
+    if len(output) != 3 or len({getattr(part, "shape", None) for part in output}) != 1:
+        return None
+    drawn = [i for i, (one, two) in enumerate(zip(output, again())) if not torch.equal(one, two)]
+    if not drawn:
+        drawn = [i for i in (0, 2) if torch.equal(output[i], output[1 if i == 0 else 0])][:1]
+    if len(drawn) != 1:
+        return None
+    mean, log_var = (i for i in range(3) if i != drawn[0])
+    return lambda code: (code[mean], code[log_var])
+
+
+def _is_normal(output: D.Distribution) -> bool:
+    return isinstance(plain(output), (D.Normal, D.MultivariateNormal))
+
+
+def _of_distribution(output: D.Distribution) -> Code:
+    normal: Any = plain(output)
+    if isinstance(normal, D.MultivariateNormal):
+        return normal.loc, normal.scale_tril
+    return normal.loc, 2 * normal.scale.log()

@@ -191,9 +191,7 @@ class Mixture(_DiagonalMixture):
 
     name = "mixture"
 
-    def __init__(
-        self, logits: Tensor, locs: Tensor, scales: Tensor | float, learn: bool = True
-    ) -> None:
+    def __init__(self, logits: Tensor, locs: Tensor, scales: Tensor | float, learn: bool = True) -> None:
         super().__init__()
         self.logits = _tensor(logits, learn)
         self.locs = _tensor(locs, learn)
@@ -221,9 +219,7 @@ class VampPrior(_Deriving, _DiagonalMixture):
     ) -> None:
         super().__init__()
         self.encode = encode
-        self.pseudo_inputs = (
-            _tensor(pseudo_inputs, learn) if isinstance(pseudo_inputs, Tensor) else pseudo_inputs
-        )
+        self.pseudo_inputs = _tensor(pseudo_inputs, learn) if isinstance(pseudo_inputs, Tensor) else pseudo_inputs
 
     def derive(self) -> Tensor:
         """Means and logarithms of standard deviations [2, M, D]."""
@@ -375,9 +371,7 @@ def _called(module: Callable[[], Any]) -> Any:
 def _check_shape(shape: torch.Size, z: Tensor) -> None:
     """Rows z [B, D] must have the numbers of a distribution over this shape; an empty one takes any."""
     if shape and shape.numel() != z.shape[1]:
-        raise UsageError(
-            f"the prior is a distribution of z {list(shape)}, and z has {z.shape[1]} numbers"
-        )
+        raise UsageError(f"the prior is a distribution of z {list(shape)}, and z has {z.shape[1]} numbers")
 
 
 def _of_rows(log_p: Tensor) -> Tensor:

@@ -66,9 +66,7 @@ class _Between(TorchFunctionMode):
         self.operations = 0
         self._act, self._every = act, every
 
-    def __torch_function__(
-        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self.operations % self._every == self._every // 2 and self._act() is False:
             self._every = 1 << 60  # it has waited for nothing once
         self.operations += 1
@@ -77,6 +75,5 @@ class _Between(TorchFunctionMode):
 
 def _same(one: tuple[Tensor, ...], other: tuple[Tensor, ...]) -> bool:
     return all(
-        a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)
-        for a, b in zip(one, other)
+        a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True) for a, b in zip(one, other)
     )

@@ -65,9 +65,7 @@ def train_vae(
             run.epoch = lambda metrics: on_epoch(json.loads(metrics))
         return native.extension().train_vae(native.by_flag(options), run)
 
-    (checkpoint, epochs, best), run = native.call(
-        "train-vae", train, progress=progress, unit="images"
-    )
+    (checkpoint, epochs, best), run = native.call("train-vae", train, progress=progress, unit="images")
     if run.stopped:
         raise Interrupted(f"interrupted; the training is complete: {checkpoint}")
     metrics = [json.loads(epoch) for epoch in epochs]

@@ -2,9 +2,9 @@
 #include <cmath>
 
 #include "module.h"
-#include "programs/estimate_logz/settings.h"
+#include "programs/estimate_logz/logz_run.h"
 #include "programs/eval_loglik/settings.h"
-#include "programs/train_vae/settings.h"
+#include "programs/train_vae/train_vae.h"
 
 namespace crais {
 namespace {

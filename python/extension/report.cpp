@@ -9,7 +9,7 @@
 #include "evaluation/log_normalizer.h"
 #include "evaluation/summary.h"
 #include "module.h"
-#include "programs/plane.h"
+#include "programs/estimate_logz/logz_run.h"
 #include "report/run_report.h"
 #include "report/table.h"
 #include "util/files.h"

@@ -119,9 +119,7 @@ def test_functions_get_tensors_of_the_device(images):
 
 
 def test_certificates(curved):
-    bounds = crais.certify(
-        curved.to(DEVICE), num_images=8, likelihood=crais.Bernoulli(), image_shape=(36,), **CHEAP
-    )
+    bounds = crais.certify(curved.to(DEVICE), num_images=8, likelihood=crais.Bernoulli(), image_shape=(36,), **CHEAP)
     error = 5 * bounds.mc_se
     assert bounds.lower - error < bounds.upper + error and abs(bounds.gap) < 1
 

@@ -22,9 +22,7 @@ TRIALS, HEADS = 10, 7
 # count ~ Poisson(rate): three models in one, which share nothing.
 _COVARIANCE = np.eye(3) + 4
 EVIDENCE_NORMAL = float(
-    -0.5 * Y @ np.linalg.solve(_COVARIANCE, Y)
-    - 0.5 * np.linalg.slogdet(_COVARIANCE)[1]
-    - 1.5 * math.log(2 * math.pi)
+    -0.5 * Y @ np.linalg.solve(_COVARIANCE, Y) - 0.5 * np.linalg.slogdet(_COVARIANCE)[1] - 1.5 * math.log(2 * math.pi)
 )
 
 
@@ -33,9 +31,7 @@ def log_beta(a, b):
 
 
 EVIDENCE_BETA = math.log(math.comb(TRIALS, HEADS)) + log_beta(9, 8) - log_beta(2, 5)
-EVIDENCE_GAMMA = (
-    math.lgamma(6) - math.lgamma(2) - math.lgamma(5) + 2 * math.log(0.5) - 6 * math.log(1.5)
-)
+EVIDENCE_GAMMA = math.lgamma(6) - math.lgamma(2) - math.lgamma(5) + 2 * math.log(0.5) - 6 * math.log(1.5)
 EVIDENCE = EVIDENCE_NORMAL + EVIDENCE_BETA + EVIDENCE_GAMMA
 
 
@@ -355,9 +351,7 @@ def test_a_likelihood_of_jax_with_priors_of_pytorch():
     jax = pytest.importorskip("jax")
 
     def log_likelihood(theta):
-        return jax.scipy.stats.norm.logpdf(
-            Y, theta["mu"], 1.0
-        ).sum() + jax.scipy.stats.poisson.logpmf(4, theta["rate"])
+        return jax.scipy.stats.norm.logpdf(Y, theta["mu"], 1.0).sum() + jax.scipy.stats.poisson.logpmf(4, theta["rate"])
 
     prior = {
         "mu": torch.distributions.Normal(0.0, 2.0),

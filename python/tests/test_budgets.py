@@ -32,8 +32,7 @@ def test_a_budget_ends_in_an_estimate(decoder, budget, count):
 
 def test_few_images_are_cut_for_several_threads(decoder):
     one, two = (
-        crais.evaluate(decoder=decoder, images=torch.zeros(50, 30), threads=n, budget=400, **OPTIONS)
-        for n in (1, 2)
+        crais.evaluate(decoder=decoder, images=torch.zeros(50, 30), threads=n, budget=400, **OPTIONS) for n in (1, 2)
     )
     assert one.summary["settings"]["chunk"] == 7
     assert (one.log_likelihood == two.log_likelihood).all()

@@ -183,9 +183,7 @@ def fitted(package, images, folder, callbacks, logger=False, epochs=4):
 def package(request, monkeypatch):
     """Each of Lightning's two packages, as a process that uses it alone has it."""
     package = pytest.importorskip(request.param)
-    others = [
-        name for name in sys.modules if name.partition(".")[0] in ("lightning", "pytorch_lightning")
-    ]
+    others = [name for name in sys.modules if name.partition(".")[0] in ("lightning", "pytorch_lightning")]
     for name in others:
         if not (name + ".").startswith(request.param.partition(".")[0] + "."):
             monkeypatch.delitem(sys.modules, name)

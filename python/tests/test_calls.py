@@ -42,16 +42,12 @@ class ListOf(torch.utils.data.Dataset):
 
 
 def of_joint(evaluate, log_joint, images, **options):
-    return evaluate(
-        None, images, likelihood=None, log_joint=log_joint, latent=4, image_shape=(6, 6), **options
-    )
+    return evaluate(None, images, likelihood=None, log_joint=log_joint, latent=4, image_shape=(6, 6), **options)
 
 
 def python(script):
     """The script in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=120
-    )
+    return subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, timeout=120)
 
 
 def quadratic(z, x=None):
@@ -242,7 +238,7 @@ def test_one_draw_has_an_error_over_images_and_none_of_monte_carlo(evaluate, cur
     alone = {"method": method, "base": "encoder", "steps": None, "chains": None}
     found = evaluate(curved, images, **alone)
     assert found.data_se > 0 and np.isnan(found.mc_se) and np.isnan(found.std_error).all()
-    assert np.isfinite(found.log_likelihood).all()
+    assert np.isfinite(found.log_likelihood).all() and "nan" not in repr(found)
 
 
 def test_resume_with_more_problems_says_so(compiled, tmp_path):
@@ -368,6 +364,8 @@ def test_models_are_of_float32(evaluate, images):
         ),
         (nn.Linear(4, 36).double(), "parameters are torch.float64; .*: call .float()"),
         (nn.BatchNorm1d(4, track_running_stats=False).eval(), "has no statistics: track_running_stats"),
+        (nn.BatchNorm1d(4), r"\(BatchNorm1d\) is in training mode: call .eval()"),
+        (lambda z: D.Normal(z.repeat(1, 9).view(-1, 6, 6) / 0.0, 1.0), r"log p\(x, z\) is not finite at z"),
         (nn.Linear(4, 36).half(), "parameters are torch.float16; .*: call .float()"),
     ],
 )
@@ -413,9 +411,7 @@ def frozen(function):
 def test_a_decoder_without_a_gradient_is_refused(evaluate, curved, mlp, images, broken):
     for model in (curved, mlp):
         with pytest.raises(crais.UsageError, match="gradient of .* is not that of its values"):
-            evaluate(
-                None, images, decoder=broken(lambda z, m=model: m.decoder(z).view(-1, 6, 6)), latent=4
-            )
+            evaluate(None, images, decoder=broken(lambda z, m=model: m.decoder(z).view(-1, 6, 6)), latent=4)
 
 
 def test_a_gradient_of_something_else_is_refused(evaluate, curved, images):
@@ -479,9 +475,7 @@ def test_an_encoder_that_draws_is_refused(evaluate, mlp, images):
 SAMPLES = {"steps": None, "chains": None}
 
 
-@pytest.mark.parametrize(
-    "options", [{}, SAMPLES | {"method": "iwae:99"}, SAMPLES | {"method": "elbo:99"}], ids=str
-)
+@pytest.mark.parametrize("options", [{}, SAMPLES | {"method": "iwae:99"}, SAMPLES | {"method": "elbo:99"}], ids=str)
 def test_a_density_that_is_no_number_names_image_and_point(evaluate, images, options):
     images = images.clone()
     images[:, 0, 0] = 0

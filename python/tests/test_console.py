@@ -37,9 +37,7 @@ def test_a_package_that_asks_for_libtorch_is_loaded(console, curved, images, tmp
     np.save(data, images.numpy())
     flags = ["--steps=8", "--chains=8", "--base=prior", "--quiet", f"--data={data}", f"--out={out}"]
     environment = {k: v for k, v in os.environ.items() if k not in ("LD_LIBRARY_PATH", "PYTHONPATH")}
-    done = subprocess.run(
-        [console, model, *flags], capture_output=True, text=True, env=environment, cwd=tmp_path
-    )
+    done = subprocess.run([console, model, *flags], capture_output=True, text=True, env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     found = json.loads((out / "summary.json").read_text())
     assert found["evaluator"] == "aoti"

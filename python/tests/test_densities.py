@@ -87,9 +87,7 @@ def test_tails_of_a_prior_lose_no_digits():
     close(found, 0.5 - 60)  # E exp of a normal, all of whose mass is above zero
 
 
-@pytest.mark.parametrize(
-    "prior", [D.Normal(1.0, 2.0), D.Uniform(-1.0, 4.0), D.Cauchy(1.0, 2.0), D.LogNormal(1.0, 0.5)]
-)
+@pytest.mark.parametrize("prior", [D.Normal(1.0, 2.0), D.Uniform(-1.0, 4.0), D.Cauchy(1.0, 2.0), D.LogNormal(1.0, 0.5)])
 def test_exact_priors_are_quantiles(prior):
     e = torch.linspace(-3, 3, 7, dtype=torch.float64).unsqueeze(1)
     theta = of_prior(prior, None).point(e)
@@ -250,9 +248,7 @@ def test_a_gradient_without_second_derivatives():
     close(found, LOG_2PI)
     assert set(found.flags) == {0} and found.mc_se < 1e-6
     assert "differences of gradients" in found.notes[0]
-    mixed = crais.log_normalizer(
-        lambda z: OwnGradient.apply(z) - 0.5 * (z - 1).square().sum(1), dim=2, **OPTIONS
-    )
+    mixed = crais.log_normalizer(lambda z: OwnGradient.apply(z) - 0.5 * (z - 1).square().sum(1), dim=2, **OPTIONS)
     assert mixed.mean == pytest.approx(LOG_2PI - math.log(2), abs=1e-6)
 
 
@@ -293,9 +289,7 @@ def test_a_module_in_float32_is_run_in_float32():
     assert found.summary["settings"]["dtype"] == "float32" and "float32" in found.notes[0]
     asked = crais.log_normalizer(energy, dim=2, dtype="float32", **OPTIONS)
     assert asked.mean == found.mean and asked.notes == []
-    of_prior = crais.log_normalizer(
-        lambda z: net(z).squeeze(1), prior=D.Normal(torch.zeros(2), 1.0), **OPTIONS
-    )
+    of_prior = crais.log_normalizer(lambda z: net(z).squeeze(1), prior=D.Normal(torch.zeros(2), 1.0), **OPTIONS)
     assert of_prior.mean == pytest.approx(found.mean - LOG_2PI, abs=5 * found.mc_se + 1e-3)
 
 
@@ -403,9 +397,7 @@ def test_values_that_are_no_numbers_at_the_prior_s_draws_are_counted(bad):
         return torch.where(theta["a"] > 1, bad, theta["b"].sum(1) * 0)
 
     prior = {"a": UNIT, "b": D.Normal(torch.zeros(2), 1.0)}
-    words = (
-        r"NaN or \+inf at (\d+) of 256 draws of the prior, first at a = ([\d.]+); b = \S+ \S+"
-    )
+    words = r"NaN or \+inf at (\d+) of 256 draws of the prior, first at a = ([\d.]+); b = \S+ \S+"
     with pytest.raises(crais.DataError, match=words) as raised:
         crais.log_normalizer(log_likelihood, prior=prior, progress=False)
     count, first = re.search(words, str(raised.value)).groups()
@@ -430,9 +422,7 @@ def test_values_that_are_no_numbers_at_few_draws_are_zero(centre, raises):
 
 def test_a_transform_that_leaves_the_cube():
     with pytest.raises(crais.DataError, match=r"theta is not finite.* at \d+ of 256 draws"):
-        crais.log_normalizer(
-            flat, prior_transform=lambda u: torch.log(u - 0.5), dim=2, progress=False
-        )
+        crais.log_normalizer(flat, prior_transform=lambda u: torch.log(u - 0.5), dim=2, progress=False)
 
 
 # What comes back.

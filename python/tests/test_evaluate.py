@@ -46,9 +46,7 @@ def linear_gaussian(weight):
     return torch.distributions.MultivariateNormal(torch.zeros(len(weight)), covariance)
 
 
-def test_an_mlp_in_memory_has_the_program_s_bits(
-    mlp, images, likelihood, program, page_run, tmp_path
-):
+def test_an_mlp_in_memory_has_the_program_s_bits(mlp, images, likelihood, program, page_run, tmp_path):
     shaped = torch.nn.Sequential(*mlp.decoder, torch.nn.Unflatten(1, (6, 6)))
     crais.export(
         mlp, tmp_path / "mlp.pt2", decoder=shaped, likelihood=likelihood, image_shape=(6, 6),
@@ -60,9 +58,7 @@ def test_an_mlp_in_memory_has_the_program_s_bits(
         "eval-loglik", tmp_path / "mlp.pt2", "--seed=5", "--method=ais", "--method=iwae:50",
         "--data", tmp_path / "x.npy", "--out", out, *FLAGS,
     )  # fmt: skip
-    found = crais.evaluate(
-        mlp, images, likelihood=likelihood, seed=5, method=["ais", "iwae:50"], **CHEAP
-    )
+    found = crais.evaluate(mlp, images, likelihood=likelihood, seed=5, method=["ais", "iwae:50"], **CHEAP)
     assert found.summary["evaluator"].startswith("fused")
     found.save(tmp_path / "saved")
     for name in ("per_image.csv", "schedule.csv"):
@@ -70,17 +66,13 @@ def test_an_mlp_in_memory_has_the_program_s_bits(
     summary = json.loads((out / "summary.json").read_text())
     assert found.mean == summary["results"][0]["log_likelihood"]
     assert found.mc_se == summary["results"][0]["monte_carlo_std_error"]
-    assert sorted(p.name for p in (tmp_path / "saved").iterdir()) == sorted(
-        p.name for p in out.iterdir()
-    )
+    assert sorted(p.name for p in (tmp_path / "saved").iterdir()) == sorted(p.name for p in out.iterdir())
     found.report(tmp_path / "page.html")
     page, wanted = (page_run(file) for file in (tmp_path / "page.html", out / "report.html"))
     for part in ("tables", "estimates", "schedule", "pictures", "findings"):
         assert page[part] == wanted[part], part
     assert page["pictures"]
-    loaded = crais.evaluate(
-        tmp_path / "mlp.pt2", images, seed=5, method=["ais", "iwae:50"], **CHEAP
-    )
+    loaded = crais.evaluate(tmp_path / "mlp.pt2", images, seed=5, method=["ais", "iwae:50"], **CHEAP)
     assert np.array_equal(loaded.log_likelihood, found.log_likelihood)
 
 

@@ -113,10 +113,7 @@ def test_estimates_with_forces_in_bfloat16_are_exact(compiled):
     torch.manual_seed(8)
     x = torch.randn(8, 6)
     options = dict(described, base="prior", steps=32, chains=32, progress=False)
-    found = {
-        dtype: crais.evaluate(images=x, force_dtype=dtype, **options)
-        for dtype in ("float32", "bfloat16")
-    }
+    found = {dtype: crais.evaluate(images=x, force_dtype=dtype, **options) for dtype in ("float32", "bfloat16")}
     truth = exact(x).numpy()
     for result in found.values():
         assert (abs(result.log_likelihood - truth) < 5 * result.std_error + 1e-4).all()

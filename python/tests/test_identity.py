@@ -91,9 +91,7 @@ def test_random_numbers_of_other_threads_are_left_alone(compiled, tmp_path):
     for _ in range(3):
         beside = of_vae(Vae(), prior=prior, out=str(tmp_path / "run"), resume=True)
         crais.log_normalizer(one, prior=torch.distributions.Normal(0, 1), dim=2, **QUICK)
-        crais.certify(
-            Vae(), 8, likelihood=crais.Bernoulli(), prior=prior, latent=4, image_shape=(9,), **CHEAP
-        )
+        crais.certify(Vae(), 8, likelihood=crais.Bernoulli(), prior=prior, latent=4, image_shape=(9,), **CHEAP)
     stop.set()
     thread.join()
     assert beside.mean == alone.mean

@@ -58,9 +58,7 @@ class OfAnotherLibrary:
 
 
 def evaluate(images=X, decoder=MODEL.decode, **options):
-    return crais.evaluate(
-        decoder=decoder, images=images, **({"likelihood": crais.Bernoulli()} | CHEAP | options)
-    )
+    return crais.evaluate(decoder=decoder, images=images, **({"likelihood": crais.Bernoulli()} | CHEAP | options))
 
 
 @functools.cache
@@ -160,9 +158,7 @@ def test_a_copy_in_float32_is_evaluated_where_asked(kind):
     model = copy.deepcopy(MODEL).to(kind)
     single = copy.deepcopy(model).float()
     expected = evaluate(decoder=single.decode).log_likelihood
-    with pytest.raises(
-        crais.UsageError, match=r'float32: call \.float\(\), or give dtype="float32"'
-    ):
+    with pytest.raises(crais.UsageError, match=r'float32: call \.float\(\), or give dtype="float32"'):
         evaluate(decoder=model.decode)
     for asked in ("float32", torch.float32):
         assert np.array_equal(evaluate(decoder=model.decode, dtype=asked).log_likelihood, expected)

@@ -105,9 +105,7 @@ def test_priors_and_joints_of_maps(maps, binary):
 
 def test_certificates_and_exports_of_maps(maps, binary, tmp_path):
     given = {"likelihood": crais.Bernoulli(), "encoder": maps.encode, "latent": (3, 2, 2)}
-    bounds = crais.certify(
-        decoder=maps.decode, num_images=20, image_shape=(16,), steps=50, progress=False, **given
-    )
+    bounds = crais.certify(decoder=maps.decode, num_images=20, image_shape=(16,), steps=50, progress=False, **given)
     assert abs(bounds.gap) < 0.5
     path = tmp_path / "maps.pt"
     crais.export(path, decoder=maps.decode, image_shape=(16,), quiet=True, **given)
@@ -118,9 +116,7 @@ def test_certificates_and_exports_of_maps(maps, binary, tmp_path):
 @pytest.mark.parametrize("latent", [0, (), (3, 0), "many", (3, "a"), 10**9, (4096, 4097)])
 def test_shapes_that_are_none(maps, binary, latent):
     with pytest.raises(crais.UsageError, match="latent is a number D or a shape"):
-        crais.evaluate(
-            decoder=maps.decode, images=binary, latent=latent, likelihood=crais.Bernoulli(), **CHEAP
-        )
+        crais.evaluate(decoder=maps.decode, images=binary, latent=latent, likelihood=crais.Bernoulli(), **CHEAP)
 
 
 def test_without_a_shape_the_message_says_what_to_type(maps, binary):

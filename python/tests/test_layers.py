@@ -1,9 +1,11 @@
 """Layers are told from other functions, and are what they were told to be."""
 
 import copy
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import crais
-from crais import layers
+from crais import captured_model, image_layers, layers
 
 torch.manual_seed(7)
 Z, X = torch.randn(3, 5), torch.rand(3, 3, 4)
@@ -114,9 +116,7 @@ def test_likelihoods_and_priors():
 @pytest.mark.parametrize("likelihood", [crais.Bernoulli, crais.ContinuousBernoulli])
 def test_a_sigmoid_at_the_end(likelihood):
     """Of means it is an activation; logits are before that of probabilities, and none after it."""
-    decoder = net(
-        nn.Linear(5, 7), nn.SiLU(), nn.Linear(7, 6), nn.LeakyReLU(0.3), nn.Linear(6, 12)
-    )
+    decoder = net(nn.Linear(5, 7), nn.SiLU(), nn.Linear(7, 6), nn.LeakyReLU(0.3), nn.Linear(6, 12))
     means = net(decoder, nn.Sigmoid(), nn.Unflatten(1, (3, 4)))
     kinds = ["silu", "leaky-relu:0.3", None]
     for found, activations, wanted in (
@@ -191,7 +191,7 @@ def test_what_is_recognised_computes_what_the_decoder_does(monkeypatch):
 def test_recognition_does_not_import_the_compiler():
     script = """if True:
         import sys, torch, crais
-        from crais import layers
+        from crais import captured_model, image_layers, layers
         decoder = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.ELU(), torch.nn.Linear(7, 12))
         z, x, prior = torch.randn(3, 5), torch.rand(3, 12), crais.StandardNormal()
         assert layers.recognise(decoder, crais.Bernoulli(), prior, None, z, x) is not None
@@ -574,3 +574,14 @@ def test_what_convolutions_are_not_known():
     ):
         assert recognised(decoder, x=x) is None, decoder
     assert not recognised(network(one), x=x).is_mlp
+
+
+def test_the_reader_has_the_same_limits():
+    """Export writes within what the C++ reader holds files to, and cannot ask it."""
+    text = (Path(__file__).resolve().parents[2] / "models/model_manifest.cpp").read_text()
+    for name, limit in (
+        ("kValueTolerance", captured_model.VALUE_TOLERANCE), ("kGradTolerance", captured_model.GRAD_TOLERANCE),
+        ("kMostConnections", image_layers.MOST_CONNECTIONS), ("kMostUnits", image_layers.MOST_UNITS),
+    ):  # fmt: skip
+        shift, number = re.search(rf"\b{name} = (?:int64_t\{{1\}} << (\d+)|([0-9.e+-]+))[,;]", text).groups()
+        assert limit == (2 ** int(shift) if shift else float(number))

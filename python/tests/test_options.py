@@ -1,6 +1,6 @@
 """What is made of the programs' flags: python/crais/_options.pyi, and tables of docs/reference.md.
 
-    PYTHONPATH=build/release/python python3 python/tests/test_options.py     # writes both
+PYTHONPATH=build/release/python python3 python/tests/test_options.py     # writes both
 """
 
 import inspect
@@ -25,8 +25,7 @@ from typing import Any, Literal
 import torch
 from typing_extensions import TypedDict
 
-from crais.captured import Function
-from crais.latents import Latent
+from crais.captured import Function, Latent
 from crais.likelihoods import Likelihood
 from crais.priors import Prior
 '''

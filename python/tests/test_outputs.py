@@ -62,9 +62,7 @@ def test_the_output_is_found_by_name_or_shape(mlp, curved, images, wrap):
 
 def net(seed=0, outputs=10):
     torch.manual_seed(seed)
-    return torch.nn.Sequential(
-        torch.nn.Linear(4, 8), torch.nn.GELU("tanh"), torch.nn.Linear(8, outputs)
-    ).eval()
+    return torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.GELU("tanh"), torch.nn.Linear(8, outputs)).eval()
 
 
 ONE, TWO, FIFTY, SD = net(), net(1), net(2, 50), torch.linspace(0.3, 0.8, 10)
@@ -212,9 +210,7 @@ def test_a_name_says_what_gives_the_scale(way):
     decoder, likelihood = WAYS[way]
     x = draws(lambda z: D.Normal(ONE(z), LOG_SD(z).exp()))
     options = CHEAP | {"base": "laplace", "images": x}
-    wanted = crais.evaluate(
-        decoder=lambda z: (ONE(z), LOG_SD(z)), likelihood=crais.Gaussian("log_sd"), **options
-    )
+    wanted = crais.evaluate(decoder=lambda z: (ONE(z), LOG_SD(z)), likelihood=crais.Gaussian("log_sd"), **options)
     same(crais.evaluate(decoder=decoder, likelihood=likelihood, **options), wanted)
 
 
@@ -260,9 +256,7 @@ def test_a_likelihood_of_ones_own_needs_log_prob_alone():
     wanted = crais.evaluate(likelihood=crais.Gaussian(1.0), **options)
     np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, atol=0.3)
     with pytest.raises(crais.UsageError, match="no way to simulate .* a likelihood and a prior that can be sampled"):
-        crais.certify(
-            decoder=ONE, likelihood=Own(), latent=4, image_shape=(10,), num_images=3, progress=False
-        )
+        crais.certify(decoder=ONE, likelihood=Own(), latent=4, image_shape=(10,), num_images=3, progress=False)
 
 
 class ZeroInflatedNegativeBinomial(D.Distribution):
@@ -315,9 +309,7 @@ LIKE = {"steps": 50, "chains": 4, "progress": False, "latent": 4}
     ],
 )
 def test_any_likelihood_that_draws_has_certificates_in_memory(decoder, likelihood):
-    bounds = crais.certify(
-        decoder=decoder, likelihood=likelihood, num_images=10, image_shape=(10,), **LIKE
-    )
+    bounds = crais.certify(decoder=decoder, likelihood=likelihood, num_images=10, image_shape=(10,), **LIKE)
     assert len(bounds) == 10 and abs(bounds.gap) < 0.5
     assert bounds.images.unique().numel() > 1
 
@@ -339,14 +331,20 @@ def test_a_decoder_of_distributions_has_certificates_and_exports(tmp_path):
     distribution = lambda z: D.Normal(ONE(z), 0.5)
     bounds = crais.certify(decoder=distribution, latent=4, num_images=20, steps=50, progress=False)
     assert abs(bounds.gap) < 0.1  # bounds cross by chance where they are this near
-    crais.export(
-        tmp_path / "m.pt", decoder=mixture, latent=4, image_shape=(10,), simulate=8, quiet=True
-    )
+    crais.export(tmp_path / "m.pt", decoder=mixture, latent=4, image_shape=(10,), simulate=8, quiet=True)
     found = crais.evaluate(tmp_path / "m.pt", draws(mixture), **(CHEAP | {"latent": None}))
     wanted = crais.evaluate(decoder=mixture, images=draws(mixture), **CHEAP)
     np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, atol=0.02)
     bounds = crais.certify(tmp_path / "m.pt", num_images=8, steps=50, progress=False)
     assert abs(bounds.gap) < 0.1  # bounds cross by chance where they are this near
+
+
+def test_what_depends_on_data_is_not_exported(tmp_path):
+    branches = lambda z: ONE(z) if z.abs().max() < 100 else -ONE(z)
+    given = {"decoder": branches, "likelihood": crais.Bernoulli(), "latent": 4, "image_shape": (10,)}
+    with pytest.raises(crais.UsageError, match="cannot be traced.*depends on data"):
+        crais.export(tmp_path / "m.pt2", quiet=True, **given)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

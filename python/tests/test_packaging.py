@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 BACKEND = Path(__file__).resolve().parents[2] / "python" / "packaging"
-ASKED = (
-    "(build_backend.get_requires_for_build_wheel(), build_backend.dynamic_metadata('dependencies'))"
-)
+ASKED = "(build_backend.get_requires_for_build_wheel(), build_backend.dynamic_metadata('dependencies'))"
 
 
 @pytest.fixture

@@ -107,9 +107,7 @@ def mixture_of(prior: P.Prior) -> D.Distribution:
 
 
 REFERENCES: dict[str, Callable[[P.Prior], D.Distribution]] = {
-    "standard-normal": lambda p: D.MultivariateNormal(
-        torch.zeros(LATENT).double(), torch.eye(LATENT).double()
-    ),
+    "standard-normal": lambda p: D.MultivariateNormal(torch.zeros(LATENT).double(), torch.eye(LATENT).double()),
     "gaussian-sd": lambda p: D.Independent(D.Normal(p.loc, p.log_sd.exp()), 1),
     "gaussian-tril": lambda p: D.MultivariateNormal(p.loc, scale_tril=p.scale_tril()),
     "mixture": mixture_of,

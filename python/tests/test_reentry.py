@@ -135,9 +135,7 @@ def test_densities_that_keep_state(compiled):
             value = -0.5 * z.square().sum(1)
             return value - 0.1 * self.z.pow(4).sum(1)
 
-    run = lambda target: crais.log_normalizer(
-        target, dim=2, problems=4, steps=8, threads=2, progress=False
-    )
+    run = lambda target: crais.log_normalizer(target, dim=2, problems=4, steps=8, threads=2, progress=False)
     found, lines = said(lambda: run(Density().eval()))
     assert len(lines) == 1
     wanted, lines = said(lambda: run(lambda z: -0.5 * z.square().sum(1) - 0.1 * z.pow(4).sum(1)))

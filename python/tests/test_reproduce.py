@@ -159,8 +159,19 @@ def test_a_second_run_computes_nothing_but_what_is_lost(capsys, whole):
     ("code", "pattern", "damage", "word"),
     [
         (65, ".*", "[]", "is damaged; delete it"),
-        *((65, '"result":.*', f'"result": {result}}}', "is damaged; delete it") for result in (
-            "{}", "7", '"failed"', '{"failed": 7}', '{"ess": "7"}', '{"ess": 7}', '{"ess": [[7]]}', '{"ess": [null]}')),
+        *(
+            (65, '"result":.*', f'"result": {result}}}', "is damaged; delete it")
+            for result in (
+                "{}",
+                "7",
+                '"failed"',
+                '{"failed": 7}',
+                '{"ess": "7"}',
+                '{"ess": 7}',
+                '{"ess": [[7]]}',
+                '{"ess": [null]}',
+            )
+        ),
         (65, '"key": "', '"key": "other', "is damaged; delete it"),
         (64, '"sources": "', '"sources": "other', "another build has computed this"),
     ],

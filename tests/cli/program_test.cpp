@@ -61,18 +61,6 @@ int print_something() {
   return 0;
 }
 
-void run_with_stdout(const char* path) {
-  ::dup2(::open(path, O_WRONLY), STDOUT_FILENO);
-  run_and_leave(print_something);
-}
-
-TEST(RunMainDeathTest, AFullDiskUnderStdoutIsReported) {
-  if (::access("/dev/full", W_OK) != 0) GTEST_SKIP() << "there is no /dev/full";
-  EXPECT_EXIT(run_with_stdout("/dev/full"), exits(74),
-              "^measure: cannot write to standard output: No space left on device\n$");
-  EXPECT_EXIT(run_with_stdout("/dev/null"), exits(0), "^$");
-}
-
 TEST(RunMainDeathTest, AClosedStdoutIsReportedAndNeverReused) {
   const auto run = [] {
     ::close(STDOUT_FILENO);

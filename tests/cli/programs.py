@@ -95,9 +95,7 @@ def _command(name: str) -> list[Argument]:
 class Program:
     """A program, run in `folder`; without one, in the folder of the test."""
 
-    def __init__(
-        self, name: str, folder: Path | None = None, env: dict[str, str] | None = None
-    ) -> None:
+    def __init__(self, name: str, folder: Path | None = None, env: dict[str, str] | None = None) -> None:
         self.command = _command(name)
         self.folder = folder
         self.env = {"PYTHONPATH": str(BIN.parent / "python"), **(env or {})}
@@ -157,9 +155,7 @@ def _said(args: Iterable[Argument]) -> str:
 
 def small_vae(folder: Path, *args: str) -> Path:
     """Trains a checkpoint in seconds; its file."""
-    Program("train-vae").succeed(
-        *"--data synthetic:600 --hidden 20 --latent 5 --quiet --out".split(), folder, *args
-    )
+    Program("train-vae").succeed(*"--data synthetic:600 --hidden 20 --latent 5 --quiet --out".split(), folder, *args)
     return folder / "vae.safetensors"
 
 

@@ -65,8 +65,7 @@ def test_two_folders_agree_with_their_summaries(eval_loglik: Program) -> None:
 
     (r,) = json.loads(eval_loglik.succeed("compare", "a", "b", "--format", "json").stdout)["results"]
     first, second = (
-        [float(row["log_likelihood"]) for row in csv.DictReader(lines(f"{f}/per_image.csv"))]
-        for f in "ab"
+        [float(row["log_likelihood"]) for row in csv.DictReader(lines(f"{f}/per_image.csv"))] for f in "ab"
     )
     d = [a - b for a, b in zip(first, second, strict=True)]
     assert r["images"] == len(d) == 40
@@ -119,9 +118,7 @@ def test_the_name_of_the_file_does_not_matter(eval_loglik: Program) -> None:
     ],
     ids=lambda value: " ".join(map(str, value)) if isinstance(value, list) else str(value),
 )
-def test_refuses_runs_of_other_things(
-    eval_loglik: Program, code: int, words: list[str], flags: list[str]
-) -> None:
+def test_refuses_runs_of_other_things(eval_loglik: Program, code: int, words: list[str], flags: list[str]) -> None:
     settings = {"--data": "images.npy", "--binarisation": "static:0", "--chains": "4"}
     settings.pop(flags[0], None)
     given = [word for pair in settings.items() for word in pair]
@@ -148,9 +145,7 @@ def test_refuses(eval_loglik: Program, case: Case) -> None:
     "command",
     ["compare a z", "compare z z", "diagnose z", "merge z --out m"],
 )
-def test_refuses_runs_of_densities(
-    eval_loglik: Program, estimate_logz: Program, command: str
-) -> None:
+def test_refuses_runs_of_densities(eval_loglik: Program, estimate_logz: Program, command: str) -> None:
     normal = "normal:2 --base prior --witness none --steps 4 --quiet --out z".split()
     estimate_logz.succeed(*normal)
     words = ["z", "a run of estimate-logz", "crais.compare"]
@@ -169,9 +164,7 @@ def test_diagnoses_a_poor_run(eval_loglik: Program, poor: Path) -> None:
     rows = csv.DictReader(lines(poor / "per_image.csv"))
     flagged = [int(row["image"]) for row in rows if "ess" in row["flags"]]
     assert flagged
-    assert any(f["images"] == flagged and f["evaluations_per_image"] == 4 * 12 for f in found), (
-        found
-    )
+    assert any(f["images"] == flagged and f["evaluations_per_image"] == 4 * 12 for f in found), found
 
 
 def test_diagnoses_a_good_run(eval_loglik: Program) -> None:

@@ -12,19 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from .programs import (
-    Case,
-    Done,
-    Program,
-    beside,
-    copy,
-    differ,
-    edit,
-    lines,
-    read_json,
-    refusals,
-    same,
-)
+from .programs import Case, Done, Program, beside, copy, differ, edit, lines, read_json, refusals, same
 
 PRIOR = "--base prior --witness none".split()
 SMALL = ["u1", *PRIOR, *"--steps 12 --chains 8 --problems 7 --chunk 3 --quiet".split()]

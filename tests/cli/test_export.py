@@ -43,25 +43,9 @@ def test_takes_its_images_alone(eval_loglik: Program, exports: Exports, name: st
     args = [model, "--data", exports.images("wide")]
     eval_loglik.expect(65, "images are 7", "2 x 3", args=args)
     args = [model, "--data", exports.images("")]
-    eval_loglik.expect(64, '"far", "shifted", "test", "wide", "y"', args=args)
+    eval_loglik.expect(64, '"far", "later", "shifted", "test", "wide", "y"', args=args)
     args = [model, "--data", test, "--labels", exports.images("y")]
     eval_loglik.expect(64, "not conditional", args=args)
-
-
-# --- TorchScript of another program: exact too, once it is said what its outputs mean.
-def test_torchscript_of_others(eval_loglik: Program, exports: Exports) -> None:
-    plain = exports.model("plain.pt")
-    test = ["--data", exports.images("test")]
-    gaussian = [plain, "--likelihood", "gaussian:0.5", "--latent", "4"]
-    flags = "--base laplace --steps 16 --out out-plain".split()
-    eval_loglik.succeed(*gaussian, *test, *flags)
-    exports.agree("out-plain")
-    flags = "--simulate 30 --method bidirectional --base laplace --steps 16 --quiet".split()
-    eval_loglik.succeed(*gaussian, *flags)
-    words = ["plain.pt: TorchScript that does not describe itself", "--likelihood", "--latent"]
-    eval_loglik.expect(64, *words, args=[plain, *test])
-    args = [*gaussian[:-1], "5", *test]
-    eval_loglik.expect(65, "'forward' fails", args=args)
 
 
 def test_what_a_file_says_no_flag_says_otherwise(eval_loglik: Program, exports: Exports) -> None:
@@ -84,6 +68,8 @@ def test_labels_move_images(eval_loglik: Program, exports: Exports) -> None:
     eval_loglik.expect(65, "the model's are one number", args=args)
     args = [*given, "--labels", exports.images("wide")]
     eval_loglik.expect(65, "3 labels for 20 images", args=args)
+    args = [*given, "--labels", exports.images("later")]
+    eval_loglik.expect(65, "label 2 is 3; the model knows 0 to 2", args=args)
 
 
 # --- The zoo's script that needs no data and no training: its mean is exact.
@@ -100,23 +86,3 @@ def test_the_zoo_is_exact(eval_loglik: Program, exports: Exports) -> None:
 def test_the_zoo_compiles() -> None:
     for script in (SOURCE / "examples/models").glob("*.py"):
         compile(script.read_text(), str(script), "exec")
-
-
-# --- What crais.export refuses, and why; the same checks refuse models in memory
-# (python/tests/test_calls.py).
-@pytest.mark.parametrize(
-    ("case", "words"),
-    [
-        ("training", ["training mode"]),
-        ("infinite", ["not finite"]),
-        ("no pixels", ["image_shape"]),
-        ("no likelihood", ["a decoder with its likelihood"]),
-        ("a bad encoder", ["the encoder must return"]),
-        ("branches", ["cannot be traced", "depends on data"]),
-    ],
-)
-def test_export_refuses(exports: Exports, case: str, words: list[str]) -> None:
-    said = json.loads(exports.model("refused.json").read_text())[case]
-    for word in words:
-        assert word in said
-    assert not list(exports.folder.glob("refused.pt*")), "a refused model left a file"

@@ -96,9 +96,7 @@ def complete(mirror: Mirror, folder: Path) -> bool:
     return mirror.files == {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-def test_a_download_asks_only_for_what_lacks(
-    fetch: Callable[..., Done], mirror: Mirror, tmp_path: Path
-) -> None:
+def test_a_download_asks_only_for_what_lacks(fetch: Callable[..., Done], mirror: Mirror, tmp_path: Path) -> None:
     folder = tmp_path / "new/folder"
     for asked, words in ((4, f"mnist is complete in {folder}"), (4, f"{NAMES[3]}: already here")):
         done = fetch("good", args=(folder,))

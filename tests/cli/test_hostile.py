@@ -152,18 +152,14 @@ def test_arrays_of_other_dimensions(eval_loglik: Program, vae: Path) -> None:
         (r"\A{", "[", "not valid JSON"),
     ],
 )
-def test_a_run_that_lies(
-    eval_loglik: Program, lying: Path, pattern: str, lie: str, word: str
-) -> None:
+def test_a_run_that_lies(eval_loglik: Program, lying: Path, pattern: str, lie: str, word: str) -> None:
     edit(lying / "run.json", pattern, lie)
     args = ["merge", "lying", "--out", "merged"]
     eval_loglik.expect(65, "lying/run.json", word, args=args)
     assert not Path("merged").exists(), "a refused merge left a folder"
 
 
-@pytest.mark.parametrize(
-    "command", ["merge lying --out merged", "diagnose lying", "compare lying run"]
-)
+@pytest.mark.parametrize("command", ["merge lying --out merged", "diagnose lying", "compare lying run"])
 def test_a_run_without_chunks(eval_loglik: Program, run: Path, lying: Path, command: str) -> None:
     os.symlink(run, "run")
     shutil.rmtree(lying / "chunks")
@@ -176,9 +172,7 @@ def test_a_run_without_a_plan(eval_loglik: Program, lying: Path) -> None:
 
 
 # --- Another program's folder, somebody's files, links.
-def test_the_folder_of_another_program(
-    eval_loglik: Program, estimate_logz: Program, vae: Path, run: Path
-) -> None:
+def test_the_folder_of_another_program(eval_loglik: Program, estimate_logz: Program, vae: Path, run: Path) -> None:
     normal = "normal:2 --steps 4 --quiet --out".split()
     estimate_logz.succeed(*normal, "density")
     copy(run, "run")

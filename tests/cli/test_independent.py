@@ -2,11 +2,11 @@
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from .exported import python_with_torch
 from .programs import SOURCE, Program
 
 
@@ -19,16 +19,6 @@ def mnist() -> Path:
             if file.is_file():
                 return file
     pytest.skip("needs MNIST in CRAIS_DATA")
-
-
-def python_with_torch() -> str:
-    for python in (sys.executable, "python3", str(SOURCE / ".venv/bin/python")):
-        try:
-            if subprocess.run([python, "-c", "import torch"], capture_output=True).returncode == 0:
-                return python
-        except FileNotFoundError:
-            continue
-    pytest.skip("needs Python's torch")
 
 
 def test_agrees_with_an_independent_computation(eval_loglik: Program) -> None:

@@ -14,9 +14,7 @@ import pytest
 
 from .programs import Program, read_json, small_vae
 
-BROWSER = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 # A frame of each width holds the page; a script outside of it measures, and drags along a chart.
 MEASURE = """\

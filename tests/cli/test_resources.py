@@ -20,13 +20,9 @@ def _no_evaluator_is_asked_for() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def small(vae: Path) -> list[str]:
     """The arguments of a short run."""
-    folder = tmp_path_factory.mktemp("model")
-    flags = "--data synthetic:300 --hidden 20 --latent 5 --epochs 1 --quiet --out vae".split()
-    program = Program("train-vae", folder)
-    program.succeed(*flags)
-    return [str(folder / "vae/vae.safetensors"), *SETTINGS]
+    return [str(vae), *SETTINGS]
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +59,7 @@ def test_the_evaluator_is_chosen_by_name(eval_loglik: Program, small: list[str])
     eval_loglik.expect(64, "fused-abacus", "aten", args=[*small, "--quiet"], env=abacus)
 
 
-def test_merges_shards_of_two_evaluators_only_if_asked(
-    eval_loglik: Program, small: list[str]
-) -> None:
+def test_merges_shards_of_two_evaluators_only_if_asked(eval_loglik: Program, small: list[str]) -> None:
     eval_loglik.succeed(*small, "--quiet", "--shard", "1/2", "--out", "part1")
     eval_loglik.succeed(*small, "--quiet", "--shard", "2/2", "--out", "part2", env=ATEN)
     merge = ["merge", "part1", "part2", "--out", "merged"]
@@ -93,9 +87,7 @@ def test_forces_of_aten_are_cheap_too(eval_loglik: Program, small: list[str]) ->
     assert "Evaluator aten on cpu, cheap forces" in done.stdout
 
 
-def test_refuses_other_forces(
-    eval_loglik: Program, estimate_logz: Program, small: list[str]
-) -> None:
+def test_refuses_other_forces(eval_loglik: Program, estimate_logz: Program, small: list[str]) -> None:
     eval_loglik.expect(64, "--force-dtype", "auto", args=[*small, "--force-dtype", "float16"])
     args = ["normal:2", "--quiet", "--force-dtype", "bfloat16"]
     estimate_logz.expect(64, "--force-dtype bfloat16", "leave", args=args)

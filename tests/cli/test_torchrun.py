@@ -131,9 +131,7 @@ def test_refuses(name: str, env: dict[str, str], more: str, words: list[str]) ->
     assert not Path("never").exists(), "a refused process made a folder"
 
 
-def test_only_processes_that_share_it_write_to_a_folder(
-    eval_loglik: Program, vae: Path, whole: Path
-) -> None:
+def test_only_processes_that_share_it_write_to_a_folder(eval_loglik: Program, vae: Path, whole: Path) -> None:
     run, merge = [vae, *PLAIN, "--out", "busy"], ["merge", whole, "--out", "busy", "--overwrite"]
     for mine, others in ({}, rank(1, 2)), (rank(0, 2), {}):
         done = len(list(Path("busy").glob("chunks/*.json")))

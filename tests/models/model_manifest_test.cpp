@@ -7,22 +7,18 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
-#include "io/zip.h"
-#include "models/script_model.h"
+#include "models/function_model.h"
 #include "support/expect_error.h"
-#include "util/files.h"
 
 namespace crais {
 namespace {
 
 using nlohmann::json;
 
-/// tests/models/data/convolutional.pt's own, with its description altered.
+/// tests/models/data/convolutional.safetensors, with its description altered.
 std::string altered(const std::function<void(json& description, SafeTensors& arrays)>& alter) {
-  const std::string path = std::string(CRAIS_SOURCE) + "/tests/models/data/convolutional.pt";
-  const std::string bytes = read_file(path);
-  ZipArchive archive(bytes, path);
-  SafeTensors content = parse_safetensors(archive.read("model/extra/crais.safetensors"), "file");
+  SafeTensors content =
+      read_safetensors(std::string(CRAIS_SOURCE) + "/tests/models/data/convolutional.safetensors");
   json description = json::parse(content.metadata.at("crais"));
   alter(description, content);
   content.metadata["crais"] = description.dump();
@@ -40,6 +36,8 @@ json& layer(json& description, size_t i) { return description["decoder"]["layers
 TEST(ModelManifest, ReadsADecodersLayers) {
   const ModelManifest manifest =
       read_manifest(altered([](json& /*description*/, SafeTensors& /*arrays*/) {}), "file");
+  EXPECT_EQ(manifest.model.high, 1.0);
+  EXPECT_EQ(manifest.model.binarisation, "none");
   ASSERT_TRUE(manifest.decoder);
   const std::vector<Layer>& layers = manifest.decoder->layers;
   ASSERT_EQ(layers.size(), 3U);
@@ -123,8 +121,6 @@ TEST(ModelManifest, ReadsNormalisations) {
 }
 
 TEST(ModelManifest, LayersMustComputeWhatTheModelDoes) {
-  const auto model =
-      read_script_model(std::string(CRAIS_SOURCE) + "/tests/models/data/convolutional.pt");
   const auto manifest = [](double factor) {
     return read_manifest(altered([factor](json& /*description*/, SafeTensors& arrays) {
                            const at::Tensor* weight = arrays.find("decoder.1.weight");
@@ -132,6 +128,11 @@ TEST(ModelManifest, LayersMustComputeWhatTheModelDoes) {
                          }),
                          "file");
   };
+  const DecoderNetwork decoder = *manifest(1.0).decoder;
+  const auto model = decoder_model(
+      manifest(1.0).model,
+      {[&](const at::Tensor& z) { return decoder.forward(z); }, {}, decoder.likelihood},
+      {at::kCPU, "test", "test"});
   check_values(manifest(1.0), *model, "file");
   expect_error(ErrorKind::kData, {"does not compute here what PyTorch did"},
                [&] { check_values(manifest(1.01), *model, "file"); });

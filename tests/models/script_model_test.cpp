@@ -11,6 +11,7 @@
 #include "evaluation/log_normalizer.h"
 #include "io/safetensors.h"
 #include "kernels/fused_decoder.h"
+#include "models/function_model.h"
 #include "models/package_model.h"
 #include "support/expect_error.h"
 #include "support/statistics.h"
@@ -97,24 +98,31 @@ TEST(ScriptModel, FindsTheExactProbabilityOfALinearGaussianDecoder) {
 }
 
 TEST(ScriptModel, GradientIsThatOfTheValue) {
-  for (const char* name : {"linear_gaussian.pt", "mixture_prior.pt"}) {
-    const auto model = read_script_model(file(name), at::kCPU, at::kDouble);
-    const int64_t dim = model->description().latent;
-    std::vector<int64_t> shape = model->description().data_shape;
-    shape.insert(shape.begin(), dim);
-    const at::Tensor x = at::ones(shape, at::kDouble);
-    const at::Tensor z = at::full({dim, dim}, 0.3, at::kDouble),
-                     steps = 1e-5 * at::eye(dim, at::kDouble);
-    const at::Tensor slope =
-        (model->joint(z + steps, x, {}).value - model->joint(z - steps, x, {}).value) / 2e-5;
-    EXPECT_LT(max_abs_diff(model->joint(z, x, {}).grad[0], slope), 1e-6) << name;
-  }
+  const auto model = read_script_model(file("linear_gaussian.pt"), at::kCPU, at::kDouble);
+  const at::Tensor x = at::ones({3, 2, 3}, at::kDouble), z = at::full({3, 3}, 0.3, at::kDouble),
+                   steps = 1e-5 * at::eye(3, at::kDouble);
+  const at::Tensor slope =
+      (model->joint(z + steps, x, {}).value - model->joint(z - steps, x, {}).value) / 2e-5;
+  EXPECT_LT(max_abs_diff(model->joint(z, x, {}).grad[0], slope), 1e-6);
 }
 
-TEST(ScriptModel, ADecoderOfConvolutionsIsFused) {
-  const auto model = read_script_model(file("convolutional.pt"));
-  ASSERT_NE(model->decoder(), nullptr);
-  EXPECT_EQ(model->decoder()->layers.size(), 3U);
+/// A model of known layers, whose functions are their plain evaluation.
+std::shared_ptr<const LatentModel> convolutional(at::ScalarType dtype) {
+  const ModelManifest manifest =
+      read_manifest(read_file(file("convolutional.safetensors")), "convolutional");
+  const Network network = manifest.decoder->to(at::kCPU, dtype);
+  const DecoderFunctions functions{
+      [=](const at::Tensor& z) { return network.forward(z); }, {}, manifest.decoder->likelihood};
+  return std::make_shared<FunctionModel>(
+      manifest,
+      [=](const std::string& name, const std::vector<at::Tensor>& inputs) {
+        return call_decoder(functions, {2, 4, 6}, name, inputs);
+      },
+      FunctionPlace{at::kCPU, "test", "test"});
+}
+
+TEST(KnownLayers, AreFused) {
+  const auto model = convolutional(at::kFloat);
   EXPECT_EQ(read_script_model(file("linear_gaussian.pt"))->decoder(), nullptr);
   at::Generator rng = make_generator(1);
   const at::Tensor z = at::randn({3, 17, 4}, rng);
@@ -138,45 +146,8 @@ TEST(ScriptModel, ADecoderOfConvolutionsIsFused) {
   EXPECT_LT(max_abs_diff(forced.grad, wanted.grad), 0.1 * wanted.grad.abs().max().item<double>());
 }
 
-/// Values, gradients and curvatures by the fused evaluator are those of the file's own code.
-void expect_fused(const std::shared_ptr<const LatentModel>& model, const at::Tensor& x) {
-  ASSERT_NE(fused_decoder_of(*model), nullptr);
-  const at::Tensor z = at::randn({3, 17, 3}, make_generator(1));
-  const DecoderPosterior fused(model, x), plain(model, x, {}, {}, nullptr);
-  const Evaluation found = fused.evaluate(z), wanted = plain.evaluate(z);
-  EXPECT_LT(max_abs_diff(found.log_density, wanted.log_density), 1e-3);
-  EXPECT_LT(max_abs_diff(found.grad, wanted.grad), 1e-4 * wanted.grad.abs().max().item<double>());
-  const at::Tensor mode = z.select(1, 0), curvature = plain.curvature(mode);
-  EXPECT_LT(max_abs_diff(fused.curvature(mode), curvature),
-            1e-3 * curvature.abs().max().item<double>());
-}
-
-TEST(ScriptModel, ADecoderOfResidualBlocksIsFused) {
-  const auto model = read_script_model(file("residual.pt"));
-  ASSERT_NE(model->decoder(), nullptr);
-  const std::vector<Layer>& layers = model->decoder()->layers;
-  ASSERT_EQ(layers.size(), 5U);
-  EXPECT_EQ(layers[1].skip, (Skip{0, true}));
-  EXPECT_EQ(layers[3].skip, (Skip{1, false}));
-  EXPECT_EQ(layers[3].activation, Activation(Activation::kLeakyRelu, 0.2));
-  EXPECT_EQ(layers.back().activation, Activation::kSigmoid);
-  expect_fused(model, at::rand({3, 1, 4, 6}, make_generator(2)));
-}
-
-TEST(ScriptModel, ADecoderOfNormalisedUnitsIsFused) {
-  const auto model = read_script_model(file("normalised.pt"));
-  ASSERT_NE(model->decoder(), nullptr);
-  const std::vector<Layer>& layers = model->decoder()->layers;
-  ASSERT_EQ(layers.size(), 4U);
-  EXPECT_EQ(layers[0].normalisation->groups, 1);
-  EXPECT_TRUE(layers[1].interpolation);
-  EXPECT_EQ(layers[2].normalisation->groups, 2);
-  EXPECT_EQ(layers[2].normalisation->eps, 1e-3);
-  expect_fused(model, (at::rand({3, 1, 4, 6}, make_generator(2)) < 0.4).to(at::kFloat));
-}
-
-TEST(ScriptModel, DoubleIsNotFused) {
-  const auto model = read_script_model(file("convolutional.pt"), at::kCPU, at::kDouble);
+TEST(KnownLayers, AreNotFusedInDouble) {
+  const auto model = convolutional(at::kDouble);
   const at::Tensor x = at::ones({1, 2, 4, 6}, at::kDouble), z = at::ones({1, 1, 4}, at::kDouble);
   EXPECT_TRUE(at::equal(DecoderPosterior(model, x).evaluate(z).grad,
                         DecoderPosterior(model, x, {}, {}, nullptr).evaluate(z).grad));
@@ -189,54 +160,6 @@ TEST(ScriptModel, DrawsAreDecidedBySeedAndPlace) {
   EXPECT_TRUE(at::equal(first.latents, again.latents));
   EXPECT_FALSE(at::equal(first.data, model->draw(7, 4).data));
   expect_linear_draws(*model);
-}
-
-TEST(ScriptModel, APriorThatIsNoNormalHasItsMoments) {
-  const auto model = read_script_model(file("mixture_prior.pt"));
-  EXPECT_TRUE(model->description().has("prior"));
-  EXPECT_EQ(model->description().binarisation, "dynamic");
-  EXPECT_EQ(model->description().high, 1.0);
-  // 0.3 N((-1, 0.5), diag(0.25, 1)) + 0.7 N((1.5, 0), diag(1, 0.49))
-  const auto moments = model->prior_moments();
-  EXPECT_NEAR(moments->loc[0].item<double>(), 0.75, 1e-5);
-  EXPECT_NEAR(moments->loc[1].item<double>(), 0.15, 1e-5);
-  const at::Tensor covariance = at::matmul(moments->scale_tril, moments->scale_tril.t());
-  EXPECT_NEAR(covariance[0][0].item<double>(), 0.3 * 1.25 + 0.7 * 3.25 - 0.75 * 0.75, 1e-4);
-  EXPECT_NEAR(covariance[0][1].item<double>(), 0.3 * -0.5 - 0.75 * 0.15, 1e-4);
-}
-
-TEST(ScriptModel, WithTwoBasesFindsTheSameUnderAMixture) {
-  const auto model = read_script_model(file("mixture_prior.pt"), at::kCPU, at::kDouble);
-  const at::Tensor x =
-      at::tensor({1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 1.0}, at::kDouble).view({2, 5});
-  const DecoderPosterior target(model, x);
-  // The truth by quadrature on a grid of the plane.
-  const at::Tensor axis = at::linspace(-8, 8, 161, at::kDouble);
-  const auto grids = at::meshgrid({axis, axis}, "ij");
-  const at::Tensor z = at::stack({grids[0].flatten(), grids[1].flatten()}, 1);
-  const at::Tensor truth =
-      at::logsumexp(target.evaluate(z.expand({2, z.size(0), 2})).log_density, {1}) +
-      2 * std::log(16.0 / 160);
-  for (const char* base : {"laplace", "prior"}) expect_estimate(target, base, truth, 256);
-}
-
-TEST(ScriptModel, AConditionalModelIsExactGivenItsLabels) {
-  const auto model = read_script_model(file("conditional.pt"), at::kCPU, at::kDouble);
-  ASSERT_TRUE(model->description().labels.has_value());
-  EXPECT_EQ(model->description().labels->high, 3);
-  const at::Tensor y = at::tensor({2, 0, 3}, at::kLong), eye = at::eye(2, at::kDouble);
-  const at::Tensor x = at::linspace(-1, 2, 15, at::kDouble).view({3, 5});
-  const auto output = [&](const at::Tensor& z, const at::Tensor& labels) {
-    return model->output(z, labels)->value;
-  };
-  const at::Tensor zero = at::zeros({3, 2}, at::kDouble), bias = output(zero, y);
-  const at::Tensor weight = output(eye, y.slice(0, 0, 1).expand(2)) - bias[0];
-  const DecoderPosterior target(model, x, {}, y);
-  for (const char* base : {"laplace", "prior", "encoder"})
-    expect_estimate(target, base, exact(weight, bias, x));
-  const LatentModel::Draws drawn = model->draw(1, 0);
-  EXPECT_EQ(drawn.labels.scalar_type(), at::kLong);
-  EXPECT_EQ(drawn.labels.numel(), 1);
 }
 
 TEST(ScriptModel, WhatItCannotComputeIsOneLine) {

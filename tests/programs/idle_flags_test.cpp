@@ -13,7 +13,7 @@
 
 #include "core/spec.h"
 #include "evidence/evidence.h"
-#include "programs/estimate_logz/settings.h"
+#include "programs/estimate_logz/logz_run.h"
 #include "programs/eval_loglik/settings.h"
 #include "support/expect_error.h"
 #include "targets/function_target.h"

@@ -275,9 +275,7 @@ def _houses() -> tuple[Tensor, ...]:
 
 @_named("radon-nc", 90, -1045.5003, data=_houses, centred=False)
 @_named("radon", 90, -1045.5003, data=_houses, centred=True)
-def radon(
-    z: Tensor, y: Tensor, county: Tensor, floor: Tensor, uranium: Tensor, centred: bool
-) -> Tensor:
+def radon(z: Tensor, y: Tensor, county: Tensor, floor: Tensor, uranium: Tensor, centred: bool) -> Tensor:
     """z = (log sigma_y, log sigma_a, mu, b [2], a [85]): log radon in 919 houses of 85 counties of
     Minnesota is N(a + b_1 log uranium + b_2 floor, sigma_y^2), a ~ N(mu, sigma_a^2), sigmas half
     N(0, 1), mu and b N(0, 10^2). [Gelman & Hill 2007; radon.csv of PyMC3 3.8, Apache 2.0]"""

@@ -9,8 +9,8 @@
 #include "evidence/evidence.h"
 #include "io/json.h"
 #include "programs/estimate_logz/report.h"
-#include "programs/plane.h"
 #include "programs/run_program.h"
+#include "samplers/resampling.h"
 #include "util/error.h"
 
 namespace crais {
@@ -115,6 +115,17 @@ RunReport run_logz(LogzSettings settings, const std::shared_ptr<const Target>& t
                              expectations_of(results, settings.estimator.expectations, *target);
                          return report_of(std::move(results), expectations, std::move(summary));
                        });
+}
+
+at::Tensor thinned(const at::Tensor& z, const at::Tensor& log_w, int64_t count, uint64_t seed) {
+  at::Generator rng = make_generator(derive_seed(seed, Purpose::kResample));
+  const at::Tensor index = ResamplingRegistry::instance()
+                               .make("resampling", "systematic")
+                               ->ancestors(log_w.unsqueeze(0), rng)
+                               .squeeze(0);
+  const at::Tensor positions =
+      at::linspace(0, static_cast<double>(index.size(0) - 1), count, at::kDouble).round();
+  return z.to(at::kDouble).index_select(0, index.index_select(0, positions.to(at::kLong)));
 }
 
 }  // namespace crais

@@ -10,7 +10,7 @@
 #include "cli/program.h"
 #include "io/csv.h"
 #include "io/json.h"
-#include "programs/estimate_logz/settings.h"
+#include "programs/estimate_logz/logz_run.h"
 #include "util/format.h"
 
 namespace crais {

@@ -1,7 +1,6 @@
-#include "programs/estimate_logz/settings.h"
-
 #include "core/spec.h"
 #include "core/target.h"
+#include "programs/estimate_logz/logz_run.h"
 #include "util/error.h"
 #include "util/memory.h"
 

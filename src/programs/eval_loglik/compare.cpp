@@ -6,7 +6,6 @@
 #include "evaluation/comparison.h"
 #include "io/json.h"
 #include "programs/eval_loglik/commands.h"
-#include "programs/eval_loglik/stored_evaluation.h"
 #include "util/error.h"
 #include "util/format.h"
 #include "util/version.h"

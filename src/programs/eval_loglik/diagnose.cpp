@@ -5,7 +5,6 @@
 
 #include "io/json.h"
 #include "programs/eval_loglik/commands.h"
-#include "programs/eval_loglik/stored_evaluation.h"
 #include "util/format.h"
 
 namespace crais {

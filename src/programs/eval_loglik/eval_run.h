@@ -27,8 +27,6 @@ class EvalRun {
   /// Lines that the user should read before the run; "" if there are none.
   const std::string& notice() const { return notice_; }
   const EvalImages& images() const { return images_; }
-  const Chunks& chunks() const { return chunks_; }
-  const EvalModel& model() const { return model_; }
 
   /// The settings that determine the results, to the last bit on one kind of device.
   nlohmann::json record() const;

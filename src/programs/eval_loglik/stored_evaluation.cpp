@@ -1,5 +1,3 @@
-#include "programs/eval_loglik/stored_evaluation.h"
-
 #include <optional>
 #include <system_error>
 #include <utility>

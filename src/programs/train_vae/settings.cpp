@@ -1,6 +1,5 @@
-#include "programs/train_vae/settings.h"
-
 #include "core/spec.h"
+#include "programs/train_vae/train_vae.h"
 #include "util/error.h"
 
 namespace crais {

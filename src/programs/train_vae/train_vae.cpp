@@ -13,7 +13,6 @@
 #include "data/images.h"
 #include "models/checkpoint.h"
 #include "models/trainer.h"
-#include "programs/train_vae/settings.h"
 #include "report/pictures.h"
 #include "util/error.h"
 #include "util/files.h"

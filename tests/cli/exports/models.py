@@ -1,19 +1,16 @@
-"""Exports models that are linear, so that log p(x) is known; images under them; what is refused.
+"""Exports models that are linear, so that log p(x) is known; images under them.
 
     python -m models plain|compiled
 
 A package that is compiled wants half a minute: there is one.
 """
 
-import json
 import sys
 from typing import Any
 
 import crais
 import numpy
-import refused
 import torch
-from torch import Tensor
 
 torch.manual_seed(0)
 decoder = torch.nn.Linear(4, 6)
@@ -40,26 +37,9 @@ def describe() -> dict[str, Any]:
 
 def conditional() -> dict[str, Any]:
     return describe() | dict(
-        decoder=lambda z, y: (
-            decoder((wide(z) - start) @ back).reshape(z.shape[0], 2, 3) + offsets[y]
-        ),
+        decoder=lambda z, y: decoder((wide(z) - start) @ back).reshape(z.shape[0], 2, 3) + offsets[y],
         labels=torch.arange(3),
     )
-
-
-class Decoder(torch.nn.Module):
-    """TorchScript of it does not say what it is."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.linear = decoder
-
-    def forward(self, z: Tensor) -> Tensor:
-        return self.linear(z).reshape(-1, 2, 3)
-
-
-def store_script(file: str) -> None:
-    torch.jit.script(Decoder()).save(file)
 
 
 def store_images(file: str, exact: str) -> None:
@@ -68,6 +48,7 @@ def store_images(file: str, exact: str) -> None:
     y = torch.arange(20) % 3
     arrays = {
         "far": 300 * x,
+        "later": y + 1,
         "shifted": x + offsets[y],
         "test": x,
         "wide": torch.zeros(3, 7),
@@ -85,9 +66,6 @@ if __name__ == "__main__":
     if sys.argv[1] == "compiled":
         crais.export("conditional.pt2", **conditional())
         sys.exit()
-    store_script("plain.pt")
     crais.export("weights.pt2", **describe())
     crais.export("linear.pt", **describe(), fused=False)
     crais.export("conditional.pt", **conditional())
-    with open("refused.json", "w") as answers:
-        json.dump(refused.answers(), answers)
