@@ -17,7 +17,6 @@ from crais import native
 from crais.captured import (
     Function,
     Latent,
-    bare,
     check_modes,
     device_of,
     digest_of,

@@ -220,9 +220,7 @@ def test_what_was_not_seen_is_left_out(name):
     x, seen = likelihood.draw(output, (5, *SHAPE)), torch.rand(5, *SHAPE) < 0.6
     wanted = (CASES[name][2](output).log_prob(x) * seen).flatten(1).sum(1)
     missing = L.Seen(likelihood)
-    torch.testing.assert_close(
-        missing.log_prob(torch.where(seen, x, torch.nan), output), wanted, rtol=1e-5, atol=1e-4
-    )
+    torch.testing.assert_close(missing.log_prob(torch.where(seen, x, torch.nan), output), wanted, rtol=1e-5, atol=1e-4)
     assert missing.log_prob(torch.full_like(x, torch.nan), output).tolist() == [0] * 5
 
 

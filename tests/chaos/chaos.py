@@ -58,7 +58,15 @@ def rounds(model: Path) -> dict[str, Round]:
              "--checkpoint-every=2", "--quiet"]  # fmt: skip
     images = ["eval-loglik", str(model), "--simulate=64", "--chunk=8", "--quiet"]
     results = ["per_image.csv", "schedule.csv"]
-    density = ["estimate-logz", "student-t:20", "--problems=40", "--chunk=2", "--base=prior", "--witness=none", "--quiet"]
+    density = [
+        "estimate-logz",
+        "student-t:20",
+        "--problems=40",
+        "--chunk=2",
+        "--base=prior",
+        "--witness=none",
+        "--quiet",
+    ]
     estimates = ["per_problem.csv", "schedule.csv"]
     return {
         "train-vae": Round(train, ["vae.safetensors", "samples.png"]),
@@ -74,9 +82,7 @@ def rounds(model: Path) -> dict[str, Round]:
         "one plan a chunk": Round([*images, "--per-image", "--schedule=cess:0.95"], results),
         "estimate-logz": Round([*density, "--steps=128"], estimates),
         "a function": Round(["estimate-logz.py", FUNCTION, "--dim=20", *density[2:], "--steps=64"], estimates),
-        "expectations": Round(
-            [*density, "--steps=64", "--expect=moments"], [*estimates, "expectations.csv"]
-        ),
+        "expectations": Round([*density, "--steps=64", "--expect=moments"], [*estimates, "expectations.csv"]),
     }
 
 
@@ -229,9 +235,7 @@ def small_disk(folder: Path) -> Iterator[Callable[[str], None]]:
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         raise PermissionError("needs to mount a small tmpfs")
     try:
-        yield lambda size: subprocess.run(
-            ["mount", "-o", f"remount,size={size}", str(folder)], check=True
-        )
+        yield lambda size: subprocess.run(["mount", "-o", f"remount,size={size}", str(folder)], check=True)
     finally:
         subprocess.run(["umount", str(folder)], check=True)
 

@@ -358,7 +358,7 @@ def test_certificates_of_given_images_say_how_exact_they_are(eval_loglik: Progra
 
 def test_warns_of_another_binarisation(eval_loglik: Program, grey: list[str]) -> None:
     flags = "--binarisation threshold:127 --steps 2 --chains 2 --out mismatch".split()
-    done = eval_loglik.succeed(vae, *grey, *flags)
+    done = eval_loglik.succeed(*grey, *flags)
     assert re.search("WARNING.*threshold:127", done.stderr), done.stderr
     summary = Path("mismatch/summary.json").read_text()
     assert "threshold:127" in summary, "the mismatch is not recorded"

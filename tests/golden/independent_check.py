@@ -8,6 +8,7 @@ eval-loglik's per_image.csv, image by image.
 
 Exit code 0: every image agrees within its error bars; 1: one does not; 77: there is no torch.
 """
+
 import csv
 import gzip
 import json
@@ -123,8 +124,10 @@ def main():
         theirs, their_error = float(row["log_likelihood"]), float(row["std_error"])
         z = (value[i].item() - theirs) / math.hypot(error[i].item(), their_error)
         worst = max(worst, abs(z))
-        print(f"image {i:3d}: independent {value[i]:9.3f} +- {error[i]:.3f}, "
-              f"eval-loglik {theirs:9.3f} +- {their_error:.3f}, z = {z:+.2f}")
+        print(
+            f"image {i:3d}: independent {value[i]:9.3f} +- {error[i]:.3f}, "
+            f"eval-loglik {theirs:9.3f} +- {their_error:.3f}, z = {z:+.2f}"
+        )
     difference = value.mean().item() - sum(float(row["log_likelihood"]) for row in rows) / len(rows)
     print(f"mean difference {difference:+.4f} nats, largest |z| {worst:.2f}")
     sys.exit(0 if worst < 5 and abs(difference) < 0.1 else 1)

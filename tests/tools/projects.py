@@ -77,9 +77,7 @@ class Project:
         without = ("Torch_DIR", "CMAKE_PREFIX_PATH")
         return run(*command, env={"PATH": path, **(env or {})}, without=without, folder=self.folder)
 
-    def expect(
-        self, code: int, words: str, *command: Argument, env: dict[str, str] | None = None
-    ) -> None:
+    def expect(self, code: int, words: str, *command: Argument, env: dict[str, str] | None = None) -> None:
         """The exit code, and words of what the command says."""
         done = self.run(*command, env=env)
         said = done.stdout + done.stderr

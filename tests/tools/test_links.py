@@ -47,13 +47,8 @@ def test_finds_what_leads_nowhere(tmp_path: Path) -> None:
     page, bad, notebook = tmp_path / "page.md", tmp_path / "bad.md", tmp_path / "notebook.ipynb"
     cell = {"cell_type": "markdown", "source": ["# One\n", "[i](#one) [j](#two)"]}
     notebook.write_text(json.dumps({"cells": [cell, {"cell_type": "code", "source": ["[k](no)"]}]}))
-    page.write_text(
-        "# Two words\n[a](#two-words) [b](page.md#two-words) [c](https://nowhere.invalid/)\n"
-    )
-    bad.write_text(
-        "# Same\n# Same\n[d](#same-1) [e](#same-2) [f](page.md#three) [g](gone.md)\n"
-        "```\n[h](no)\n```\n"
-    )
+    page.write_text("# Two words\n[a](#two-words) [b](page.md#two-words) [c](https://nowhere.invalid/)\n")
+    bad.write_text("# Same\n# Same\n[d](#same-1) [e](#same-2) [f](page.md#three) [g](gone.md)\n```\n[h](no)\n```\n")
     assert list(links(page)) == [("#two-words", ""), ("page.md#two-words", "")]
     assert list(links(notebook)) == [("#one", ""), ("#two", "no such heading")]
     assert list(links(bad)) == [

@@ -30,9 +30,7 @@ def libtorch(folder: Path, version: str) -> Path:
     (folder / "lib/libtorch_cpu.so").touch()
     (configuration / "TorchConfig.cmake").touch()
     major, minor = version.split(".")
-    (headers / "version.h").write_text(
-        f"#define TORCH_VERSION_MAJOR {major}\n#define TORCH_VERSION_MINOR {minor}\n"
-    )
+    (headers / "version.h").write_text(f"#define TORCH_VERSION_MAJOR {major}\n#define TORCH_VERSION_MINOR {minor}\n")
     return folder
 
 
@@ -80,13 +78,9 @@ def test_takes_the_libtorch_that_is_named(project: Project, new: Path, other: Pa
     assert chosen(project) == str(new)
 
 
-def test_keeps_its_choice_where_another_will_not_do(
-    project: Project, tmp_path: Path, new: Path
-) -> None:
+def test_keeps_its_choice_where_another_will_not_do(project: Project, tmp_path: Path, new: Path) -> None:
     old, old_abi = libtorch(tmp_path / "old", "2.5"), libtorch(tmp_path / "old-abi", "2.6")
-    (old_abi / "share/cmake/Torch/TorchConfig.cmake").write_text(
-        'set(TORCH_CXX_FLAGS "-D_GLIBCXX_USE_CXX11_ABI=0")\n'
-    )
+    (old_abi / "share/cmake/Torch/TorchConfig.cmake").write_text('set(TORCH_CXX_FLAGS "-D_GLIBCXX_USE_CXX11_ABI=0")\n')
     nothing = tmp_path / "nothing"
     nothing.mkdir()
     project.expect(0, "LibTorch 2.6", "scripts/setup", "--libtorch", new)
@@ -107,9 +101,7 @@ def test_takes_the_torch_of_python(project: Project, other: Path) -> None:
     assert chosen(project) == str(other)
 
 
-def test_chooses_anew_where_the_choice_has_become_too_old(
-    project: Project, tmp_path: Path, other: Path
-) -> None:
+def test_chooses_anew_where_the_choice_has_become_too_old(project: Project, tmp_path: Path, other: Path) -> None:
     old = libtorch(tmp_path / "old", "2.5")
     (project.folder / "build/libtorch").write_text(f"{old}\nLibTorch 2.5, chosen before\n")
     project.fake("python3", f'echo "{other}"')

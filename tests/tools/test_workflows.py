@@ -11,9 +11,7 @@ WORKFLOWS = sorted((Path(SOURCE) / ".github/workflows").glob("*.yml"))
 FORMS = sorted((Path(SOURCE) / ".github/ISSUE_TEMPLATE").glob("*.yml"))
 
 
-@pytest.mark.parametrize(
-    ("schema", "files"), [("github-workflows", WORKFLOWS), ("github-issue-forms", FORMS)]
-)
+@pytest.mark.parametrize(("schema", "files"), [("github-workflows", WORKFLOWS), ("github-issue-forms", FORMS)])
 def test_they_follow_their_schema(schema: str, files: list[Path]) -> None:
     pytest.importorskip("check_jsonschema")
     assert len(files) >= 2
