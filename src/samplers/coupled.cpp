@@ -90,7 +90,7 @@ bool has_exact_draws(const Target& target) {
 
 Pairs moved_together(const Problem& problem, const Pairs& pairs, const at::Tensor& eps,
                      at::Generator& rng) {
-  const auto& [first, second, met] = pairs;
+  const Particles &first = pairs.first, &second = pairs.second;
   const auto uniform = [&] { return fill_uniform(at::empty_like(first.log_gamma), rng); };
   const at::Tensor noise = fill_normal(at::empty_like(first.e), rng);
   const at::Tensor mean = drifted(first, eps), other_mean = drifted(second, eps);
@@ -114,7 +114,7 @@ Pairs moved_together(const Problem& problem, const Pairs& pairs, const at::Tenso
   const at::Tensor u = uniform();
   const at::Tensor takes = accepted(first, to, noise, eps, u),
                    other_takes = accepted(second, other_to, other_noise, eps, u);
-  const at::Tensor together = (is_same & takes & other_takes) | met;
+  const at::Tensor together = (is_same & takes & other_takes) | pairs.met;
   const Particles now = where(takes, to, first);
   return {now, where(together, now, where(other_takes, other_to, second)), together};
 }
