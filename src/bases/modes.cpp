@@ -270,7 +270,6 @@ class Modes : public BaseRule {
     Cost cost;
     Fits fits;
     std::vector<Found> found;
-    const bool is_bare = one_density_;
     if (sweeps(target)) {
       const Peaks peaks = peaks_of_sweep(target, 2 * effort.most, rng, cost);
       // Draws come from both sides of a kink.
@@ -287,14 +286,14 @@ class Modes : public BaseRule {
     }
     at::Tensor open = at::arange(target.num_problems(), target.options().dtype(at::kLong));
     for (int64_t batch = 0; batch < effort.batches && open.numel() > 0; ++batch) {
-      if ((is_bare ? 2 : 1) * cost.densities > effort.dearest) break;
+      if ((one_density_ ? 2 : 1) * cost.densities > effort.dearest) break;
       const auto rest = target.select(open);
       fits.add_at(open, searched(*rest, guess.select(open), effort, batch, rng, cost));
       found = sorted_out(fits, effort.most);
       std::vector<int64_t> unfinished;
       for (size_t p = 0; p < found.size(); ++p)
-        if (is_bare ? !found[p].is_enough(effort.ends_a_mode) || found[p].climbs.size() > 1
-                    : !found[p].is_enough(effort.ends_a_mode) && !found[p].is_cut)
+        if (one_density_ ? !found[p].is_enough(effort.ends_a_mode) || found[p].climbs.size() > 1
+                         : !found[p].is_enough(effort.ends_a_mode) && !found[p].is_cut)
           unfinished.push_back(static_cast<int64_t>(p));
       open = at::tensor(unfinished, open.options());
     }
@@ -338,14 +337,14 @@ class Modes : public BaseRule {
   /// quarter after a round goes on.
   Fits searched(const Target& target, const AffineMap& guess, const Effort& effort, int64_t batch,
                 at::Generator& rng, Cost& cost) const {
-    const bool is_bare = one_density_, is_first = batch == 0;
-    const int64_t starts = is_bare    ? effort.starts << batch
-                           : is_first ? std::min(kFewStarts, effort.starts)
-                                      : effort.starts;
+    const bool is_first = batch == 0;
+    const int64_t starts = one_density_ ? effort.starts << batch
+                           : is_first   ? std::min(kFewStarts, effort.starts)
+                                        : effort.starts;
     at::Tensor from = start_points(target, guess, starts, is_first, rng, cost);
-    if (!is_first && !is_bare) from = highest(target, from, cost);
+    if (!is_first && !one_density_) from = highest(target, from, cost);
     Fits fits;
-    if (is_bare && target.num_problems() == 1 && target.dim() > kManyDims)
+    if (one_density_ && target.num_problems() == 1 && target.dim() > kManyDims)
       climb_with_one(target, from.squeeze(0), effort.until, fits, cost);
     else
       climb_all(target, from, effort.until, fits, cost);

@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "core/rng.h"
 #include "evaluation/driver.h"
 #include "evidence/evidence.h"
 #include "support/expect_error.h"
@@ -83,6 +85,24 @@ TEST(EvidenceDriver, FitsReplicatesOnce) {
   const ChunkResult found = tuned.estimate(0, three);
   EXPECT_EQ(found.runs.front().log_normalizer.size(), 3u);
   EXPECT_EQ(found.base.densities, 0);
+}
+
+/// Two searches must agree on the parts of a base, or every estimate is flagged.
+TEST(EvidenceDriver, DoubtsSearchesThatContradictEachOther) {
+  const OneThreadPerOperation one_thread;
+  int64_t calls = 0;
+  // From call number `change` on, the density is e times as high.
+  const auto is_doubtful = [&](int64_t change) {
+    const auto density = [&calls, change](const at::Tensor& z) {
+      return -2 * at::log1p(z.square() / 3).sum(-1) + (++calls >= change ? 1.0 : 0.0);
+    };
+    calls = 0;
+    at::Generator rng = make_generator(3);
+    const auto rule = evidence_driver()->rule("mixture:64,rounds=1");
+    return rule->build(replicated(2, density, 1), rng).ambiguous.item<bool>();
+  };
+  EXPECT_FALSE(is_doubtful(std::numeric_limits<int64_t>::max()));
+  EXPECT_TRUE(is_doubtful(calls / 2));
 }
 
 TEST(Rounds, DoubleUntilTheErrorIsSmallAndEstimateAfresh) {
