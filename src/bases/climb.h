@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "bases/base.h"
+#include "bases/normal_mixture.h"
 #include "util/interrupt.h"
 
 namespace crais {
@@ -162,6 +163,12 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
 /// gradients a climb.
 at::Tensor climb_with(const Target& one, const at::Tensor& start, const at::Tensor& root,
                       int64_t steps, Cost& cost);
+
+/// `known`, whose shares are log masses in nats, and a normal at each further mode of one problem
+/// to which climbs from `start` [S,D] lead: the heaviest first, while one is far above all normals
+/// so far and has mass. The shares that are returned sum to 1. Cost: added, that of the climbs.
+NormalMixture with_modes(const Target& one, NormalMixture known, const at::Tensor& start,
+                         Cost& cost);
 
 /// The squared distance below which two climbs have ended at the same mode, for `dim` dimensions.
 double farthest_of_one_mode(int64_t dim);

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "bases/base.h"
+#include "bases/climb.h"
 #include "bases/normal_mixture.h"
 #include "core/log_math.h"
 #include "core/plan_error.h"
@@ -139,9 +140,13 @@ class Pool {
   void add(const at::Tensor& z, const at::Tensor& log_w) {
     const at::Tensor weights =
         at::where(log_w.isnan(), -std::numeric_limits<double>::infinity(), log_w);
+    visited_ = visited_.defined() ? at::cat({visited_, z}) : z;
     z_ = z_.defined() ? at::cat({z_, z}) : z;
     log_w_ = log_w_.defined() ? at::cat({log_w_, weights}) : weights;
   }
+
+  /// All particles that were ever added, [N,D].
+  const at::Tensor& visited() const { return visited_; }
 
   /// `count` particles of equal weight, [count,D]. The greatest weights, as many as a quarter of
   /// `count`, are clipped to the least of them: the descendants of a lucky particle would say
@@ -163,7 +168,7 @@ class Pool {
   }
 
  private:
-  at::Tensor z_, log_w_;
+  at::Tensor z_, log_w_, visited_;
 };
 
 /// The state of the fit of one problem.
@@ -210,11 +215,16 @@ class Mixture : public BaseRule {
           ->build(one, rng);
     Search search{one, rng, {}, {}};
     Trial best = searched(search);
-    Search again{one, rng, search.cost, {}};
+    Search again{one, rng, {}, {}};
     Trial second = searched(again);
-    search.cost = again.cost;
+    search.cost += again.cost;
     if (second.beats(best)) std::swap(best, second);
     best.may_miss |= contradict(best, second);
+    if (std::isfinite(second.value)) {
+      const auto draws = [&](const Search& of) { return of.pool.draws(particles_, rng); };
+      best = completed(best, at::cat({search.pool.visited(), again.pool.visited()}), search);
+      best.may_miss |= lacks(best, at::cat({draws(search), draws(again)}), search);
+    }
     if (!best.parts) return Base(first_guess(one));
     const Normals& normals = best.parts->normals;
     const at::TensorOptions wide = one.options().dtype(at::kDouble);
@@ -225,25 +235,50 @@ class Mixture : public BaseRule {
     return base;
   }
 
-  /// True if two independent searches lead to different values that errors do not explain, or if
-  /// the worse one has found mass that the better one does not cover: there may be more.
-  static bool contradict(const Trial& best, const Trial& second) {
-    constexpr double kBelow = 2;  // nats, at the middle of a normal
-    if (!second.parts || !std::isfinite(second.value)) return false;
-    const double apart = best.value - second.value,
-                 chance = Trial::kErrors * std::hypot(best.error, second.error);
-    if (std::abs(apart) > std::max(kVague, chance)) return true;
-    const NormalMixture found = normals_of(*second.parts);
-    const Normals& in = second.parts->normals;
-    const at::Tensor z =
-        (in.bijection ? in.to_z(in.map.loc()) : in.map.loc()).to(at::kCPU, at::kDouble);
-    const auto height = [&](const Trial& trial) {
-      const MaybeBijection& b = trial.parts->normals.bijection;
-      return log_density_of({b ? b->to(z.options()) : b, normals_of(*trial.parts)}, z);
-    };
-    return ((height(second) - apart - height(best) > kBelow) & (found.log_share.exp() > kCertain))
-        .any()
-        .item<bool>();
+  /// True if errors do not explain how far two trials differ: what one has missed, both may miss.
+  static bool contradict(const Trial& a, const Trial& b) {
+    const double chance = Trial::kErrors * std::hypot(a.error, b.error);
+    return std::isfinite(b.value) && std::abs(a.value - b.value) > std::max(kVague, chance);
+  }
+
+  /// How many nats the density is above the normals of `trial` at u [N,D], in their coordinates:
+  /// [N]. Cost: a density for each.
+  static at::Tensor above(const Trial& trial, const at::Tensor& u, Search& search) {
+    search.cost += Cost{u.size(0), 0};
+    const auto whole = transformed(search.one.shared(), trial.parts->normals.bijection);
+    return (on_cpu(whole->log_density(u.unsqueeze(0)).flatten()) - trial.value -
+            log_density(normals_of(*trial.parts), on_cpu(u)))
+        .nan_to_num(-INFINITY, -INFINITY);
+  }
+
+  /// True if the normals of `trial` lack mass where draws z [N,D] of the density are.
+  static bool lacks(const Trial& trial, const at::Tensor& z, Search& search) {
+    constexpr double kFar = 5;  // nats
+    const at::Tensor far = above(trial, trial.parts->normals.to_u(z), search) > kFar;
+    return far.to(at::kDouble).mean().item<double>() > kCertain;
+  }
+
+  /// `best` with a normal at each mode to which climbs lead from particles z `visited` [N,D] where
+  /// the density is far above its normals: chains meet modes that no climb has met. Cost: a density
+  /// for each particle; where there are such modes, climbs and a trial.
+  Trial completed(const Trial& best, const at::Tensor& visited, Search& search) const {
+    constexpr double kFar = 8;  // nats
+    constexpr int64_t kStarts = 64;
+    const Normals& normals = best.parts->normals;
+    const at::Tensor u = normals.to_u(visited);
+    const auto [highest, place] = above(best, u, search).topk(std::min(kStarts, u.size(0)));
+    const at::Tensor from = u.index_select(0, place.masked_select(highest > kFar).to(u.device()));
+    if (from.size(0) == 0) return best;
+    NormalMixture known = normals_of(*best.parts);
+    known = {known.loc, known.root / widening_, known.log_share + best.value};
+    const auto whole = transformed(search.one.shared(), normals.bijection);
+    const NormalMixture all = with_modes(*whole, known, from, search.cost);
+    if (all.size() == known.size()) return best;
+    Trial next = attempt([&] {
+      return tried(search, widened({normals.bijection, all}, search.one));
+    });
+    next.may_miss = best.may_miss || contradict(best, next);
+    return next.value > best.value ? next : best;
   }
 
   /// The best trial.
@@ -513,6 +548,8 @@ class Mixture : public BaseRule {
     if (count != kRefit) return {in, fit_normals(u, count, host)};
     return {in, refit_normals(u, responsibilities(normals_of(parts), in_parts(z, parts)))};
   }
+
+  static at::Tensor on_cpu(const at::Tensor& x) { return x.to(at::kCPU, at::kDouble); }
 
   static at::Tensor log_density_of(const Fitted& fit, const at::Tensor& z) {
     const at::Tensor u = in_coordinates(fit.bijection, z), height = log_density(fit.normals, u);

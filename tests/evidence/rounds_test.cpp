@@ -105,6 +105,25 @@ TEST(EvidenceDriver, DoubtsSearchesThatContradictEachOther) {
   EXPECT_TRUE(is_doubtful(calls / 2));
 }
 
+/// A narrow mode that appears after the climbs is met by the chains of the last trials alone.
+TEST(EvidenceDriver, AddsTheModesThatChainsMeet) {
+  const OneThreadPerOperation one_thread;
+  int64_t calls = 0;
+  const auto parts_near_6 = [&](double change) {
+    const auto density = [&calls, change](const at::Tensor& z) {
+      const at::Tensor wide = -2 * at::log1p(z.square() / 48).sum(-1),
+                       narrow = -0.5 * ((z - 6) / 0.02).square().sum(-1) + 8;
+      return ++calls >= change ? at::logaddexp(wide, narrow) : wide;
+    };
+    calls = 0;
+    at::Generator rng = make_generator(3);
+    const Base base = evidence_driver()->rule("mixture")->build(replicated(1, density, 1), rng);
+    return ((base.map.loc() - 6).abs() < 0.05).sum().item<int64_t>();
+  };
+  EXPECT_EQ(parts_near_6(INFINITY), 0);
+  EXPECT_EQ(parts_near_6(0.93 * static_cast<double>(calls)), 1);
+}
+
 TEST(Rounds, DoubleUntilTheErrorIsSmallAndEstimateAfresh) {
   const auto target = normal(6, 1.5, 0.4);
   const Found found = found_by(*target, to_error(0.02));
