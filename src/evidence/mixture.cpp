@@ -24,6 +24,7 @@
 #include "core/rng.h"
 #include "core/transition.h"
 #include "evidence/fits.h"
+#include "samplers/coupled.h"
 #include "samplers/importance.h"
 #include "samplers/plan.h"
 #include "samplers/settling.h"
@@ -209,12 +210,15 @@ class Mixture : public BaseRule {
       return make_variational(make_modes({}, options_), {.pairs = 64, .with_curvatures = false})
           ->build(one, rng);
     Search search{one, rng, {}, {}};
-    Trial best = searched(search);
+    bool differ = false;
+    const bool has_draws = one.traits().draws.has_value();
+    Trial best = has_draws ? by_draws(search, differ) : searched(search);
     Search again{one, rng, search.cost, {}};
     Trial second = searched(again);
     search.cost = again.cost;
+    const bool lacks = has_draws && contradict(best, second, /*either_way=*/false);
     if (second.beats(best)) std::swap(best, second);
-    best.may_miss |= contradict(best, second);
+    best.may_miss = has_draws ? lacks : best.may_miss || contradict(best, second);
     if (!best.parts) return Base(first_guess(one));
     const Normals& normals = best.parts->normals;
     const at::TensorOptions wide = one.options().dtype(at::kDouble);
@@ -222,17 +226,60 @@ class Mixture : public BaseRule {
     base.bijection = normals.bijection;
     base.ambiguous = at::full({1}, best.may_miss, wide.dtype(at::kBool));
     base.partition = best.parts->partition;
+    if (has_draws) base.apart = at::full({1}, differ, wide.dtype(at::kBool));
     return base;
   }
 
+  /// What the draws of somebody's chains ask for: one normal, or the best fit. `differ` says if the
+  /// chains do.
+  Trial by_draws(Search& search, bool& differ) const {
+    at::Tensor draws = search.one.traits().draws->to(at::kCPU, at::kDouble);  // [C,N,D]
+    // Halves of a single chain count as chains.
+    if (draws.size(0) == 1) draws = draws.slice(1, draws.size(1) % 2).view({2, -1, draws.size(2)});
+    draws = draws.slice(1, 0, {}, 1 + draws.size(0) * draws.size(1) / 4096);
+    const at::Tensor in_time = draws.transpose(0, 1).flatten(0, 1);
+    Trial whole = attempt([&] { return tried(search, one_normal(in_time, {}, search)); });
+    if (!whole.parts) return whole;
+    differ = are_apart(draws, whole, search);
+    search.splines_hold = true;
+    const auto fit = [&] { return tried(search, best_fit(in_time.unsqueeze(0), whole, search)); };
+    const Trial fitted = attempt(fit);
+    return fitted.beats(whole) ? fitted : whole;
+  }
+
+  /// True if coupled chains from draws [C,N,D] of different chains meet less often than such from
+  /// draws of one chain, and chance does not explain it.
+  static bool are_apart(const at::Tensor& draws, const Trial& trial, Search& search) {
+    // 128 pairs of either kind.
+    const int64_t each = std::clamp<int64_t>(128 / draws.size(0), 1, (draws.size(1) + 1) / 2);
+    at::Generator host = on_host(search);
+    const at::Tensor order =
+        fill_uniform(at::empty({draws.size(1)}, draws.options()), host).argsort();
+    const at::Tensor first = draws.index_select(1, order.slice(0, 0, each)),
+                     same = draws.index_select(1, order.slice(0, draws.size(1) - each));
+    const Problem problem(search.one.shared(), trial.parts->normals.map);
+    const auto starts = [&](const at::Tensor& one, const at::Tensor& two) {
+      const at::Tensor z = at::stack({one, two}).flatten(0, 2).unsqueeze(0);
+      return problem.base().to_e(z.to(search.one.options()));
+    };
+    const CoupledDraws pairs = coupled_draws(problem, trial.step_sizes, starts(first, first),
+                                             starts(same, same.roll(1, 0)), /*lag=*/1, search.rng);
+    search.cost += pairs.cost;
+    const at::Tensor share = pairs.moves.isfinite().to(at::kDouble).view({2, -1}).mean(1);
+    const auto count = static_cast<double>(pairs.moves.numel() / 2);
+    const double variance = (share * (1 - share)).sum().item<double>() + 1 / count;
+    return (share[0] - share[1]).item<double>() > Trial::kErrors * std::sqrt(variance / count);
+  }
+
   /// True if two independent searches lead to different values that errors do not explain, or if
-  /// the worse one has found mass that the better one does not cover: there may be more.
-  static bool contradict(const Trial& best, const Trial& second) {
+  /// the worse one has found mass that the better one does not cover: there may be more. Where the
+  /// first is of draws, a search may find less: not `either_way`.
+  static bool contradict(const Trial& best, const Trial& second, bool either_way = true) {
     constexpr double kBelow = 2;  // nats, at the middle of a normal
     if (!second.parts || !std::isfinite(second.value)) return false;
     const double apart = best.value - second.value,
                  chance = Trial::kErrors * std::hypot(best.error, second.error);
-    if (std::abs(apart) > std::max(kVague, chance)) return true;
+    if ((either_way ? std::abs(apart) : -apart) > std::max(kVague, chance)) return true;
     const NormalMixture found = normals_of(*second.parts);
     const Normals& in = second.parts->normals;
     const at::Tensor z =
