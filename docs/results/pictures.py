@@ -56,6 +56,8 @@ PICTURES = [
                 ("IWAE, encoder", "importance sampling (IWAE)"),
                 ("recommended, --budget", "crais")),
             labels=("decoder evaluations an image", "error of the mean log p(x), nats")),
+    Picture("models/real", "{what}", "{images}", "steps", "value", "SE", "x",
+            labels=("transitions of an anneal", "nats; total variation")),
     Picture("figure-2d/plans", "", "{target}", columns=1, file="figure-2d/schedules"),
     Picture("figure-2d/plans", "", "{target}", y="1 - beta", log="y", columns=1,
             file="figure-2d/schedules-tail"),

@@ -40,6 +40,7 @@ class Model:
 
     doubts   why results are not to be trusted, and what would mend it
     named    z, or what `support` names, -> the model's values by name [B, *shape], in their bounds
+    unnamed  the reverse; of a function it does nothing
     about    draws by name [R, S, *shape] -> what else `particles.inference_data` takes
     """
 
@@ -49,6 +50,7 @@ class Model:
     notes: list[str] = field(default_factory=list)
     doubts: list[tuple[str, str]] = field(default_factory=list)
     named: Function = lambda theta: theta
+    unnamed: Function = lambda theta: theta
     about: Function = lambda draws: {}
 
 
@@ -156,6 +158,13 @@ def _of_numpyro(model: Any) -> Model:
             values = jax.vmap(lambda row: initialised.postprocess_fn(tree(row)))(z.cpu().numpy())
         return {name: torch.tensor(np.asarray(values[name])) for name in trace if name in values}
 
+    def unnamed(values: Any) -> Any:
+        ravel = importlib.import_module("jax.flatten_util").ravel_pytree
+        of_row = lambda row: ravel(infer.util.unconstrain_fn(model, (), {}, row))[0]
+        with jax.enable_x64(True):
+            rows = {name: jax.numpy.asarray(values[name].numpy()) for name in initialised.param_info.z}
+            return torch.tensor(np.asarray(jax.vmap(of_row)(rows)))
+
     def about(draws: Mapping[str, Any]) -> dict[str, Any]:
         groups = _described(trace)
         with jax.enable_x64(True):
@@ -163,7 +172,7 @@ def _of_numpyro(model: Any) -> Model:
         return {**groups, "log_likelihood": {name: each[name] for name in groups["observed_data"]}}
 
     density = jax_rows(lambda z: -initialised.potential_fn(tree(z)), is_of_row=True)
-    return Model(density, len(flat), named=named, about=about)
+    return Model(density, len(flat), named=named, unnamed=unnamed, about=about)
 
 
 def _of_pyro(model: Any) -> Model:
@@ -234,6 +243,14 @@ def _of_pymc(model: Any) -> Model:
         rows = zip(*(compiled(row) for row in z.cpu().numpy()))
         return {one.name: torch.from_numpy(np.stack(each)) for one, each in zip(shown, rows)}
 
+    def unnamed(values: Any) -> Any:
+        variables = [model.values_to_rvs[value] for value in model.continuous_value_vars]
+        kinds = [model.rvs_to_transforms[variable] for variable in variables]
+        free = [v if t is None else t.forward(v, *v.owner.inputs) for v, t in zip(variables, kinds)]
+        compiled = model.compile_fn(free, inputs=variables, point_fn=False, on_unused_input="ignore")
+        rows = zip(*(values[variable.name].numpy() for variable in variables))
+        return torch.from_numpy(np.stack([np.concatenate([np.ravel(one) for one in compiled(*row)]) for row in rows]))
+
     def about(draws: Mapping[str, Any]) -> dict[str, Any]:
         backend: Any = importlib.import_module("pymc.backends.arviz")
         data, groups = inference_data({"posterior": draws}), {}
@@ -246,7 +263,7 @@ def _of_pymc(model: Any) -> Model:
         return {"coords": coords, "dims": dims, "observed_data": observed, **groups}
 
     doubts = _masses_of_pymc(model, start)
-    return Model(_locked_rows(function), dim, doubts=doubts, named=named, about=about)
+    return Model(_locked_rows(function), dim, doubts=doubts, named=named, unnamed=unnamed, about=about)
 
 
 def _masses_of_pymc(model: Any, start: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -320,8 +337,13 @@ def _of_stan(model: Any) -> Model:
             values[name] = torch.from_numpy(rows[:, columns].reshape(-1, *shape, order="F"))
         return values
 
+    def unnamed(values: Any) -> Any:
+        names = [name.split(".") for name in model.param_names()]
+        columns = [values[name][(slice(None), *(int(i) - 1 for i in at))].numpy() for name, *at in names]
+        return torch.from_numpy(np.stack([model.param_unconstrain(row) for row in np.stack(columns, 1)]))
+
     density = _locked_rows(value_and_grad)
-    return Model(density, model.param_unc_num(), notes=[_STAN_NOTE], named=named)
+    return Model(density, model.param_unc_num(), notes=[_STAN_NOTE], named=named, unnamed=unnamed)
 
 
 def _locked_rows(value_and_grad: Function) -> Function:

@@ -68,7 +68,7 @@ class Coordinates:
 
 def plain(dim: int) -> Coordinates:
     """theta = e, and no density of its own."""
-    return Coordinates(dim, lambda e: e, lambda e: e.new_zeros(e.shape[0]))
+    return Coordinates(dim, lambda e: e, lambda e: e.new_zeros(e.shape[0]), inverse=lambda e: e)
 
 
 def of_base(base: Any, dim: int) -> Coordinates:
@@ -171,25 +171,29 @@ def _together(parts: Any, dim: int | None, make: Callable[[Any, str], Coordinate
     """Coordinates of one part, of a list's parts side by side, or of a dict's parts by name."""
     if isinstance(parts, Mapping):
         each = [make(one, name) for name, one in parts.items()]
-        whole = _joined(each, lambda thetas: dict(zip(parts, thetas)))
+        whole = _joined(each, lambda thetas: dict(zip(parts, thetas)), lambda theta: [theta[name] for name in parts])
         shown = [name if one.dim == 1 else f"{name}[{i}]" for name, one in zip(parts, each) for i in range(one.dim)]
         whole = replace(whole, names=tuple(shown))
     elif isinstance(parts, list):
-        whole = _joined([make(one, f"{what} {i}") for i, one in enumerate(parts)], _side_by_side)
+        whole = _row([make(one, f"{what} {i}") for i, one in enumerate(parts)])
     else:
         whole = make(parts, what)
-        whole = _joined([whole], _side_by_side) if whole.dim == 1 else whole
+        whole = _row([whole]) if whole.dim == 1 else whole
     return _checked(whole, dim, what)
 
 
-def _joined(each: Sequence[Coordinates], join: Callable[[list[Tensor]], Any]) -> Coordinates:
-    """Of all the numbers of e one after another; `join` makes theta of each one's."""
+def _joined(each: Sequence[Coordinates], join: Callable[[list[Tensor]], Any], divide: Function) -> Coordinates:
+    """Of all the numbers of e one after another; `join` makes theta of each one's, `divide` undoes it."""
     if not each:
         raise UsageError("a dict without names has no coordinates")
     sizes = [one.dim for one in each]
 
     def log_density(e: Tensor) -> Tensor:
         return torch.stack([one.log_density(p) for one, p in zip(each, e.split(sizes, 1))]).sum(0)
+
+    def inverse(theta: Any) -> Tensor:
+        parts = [one.inverse(part) for one, part in zip(each, divide(theta)) if one.inverse is not None]
+        return torch.cat([part.reshape(part.shape[0], -1) for part in parts], 1)
 
     return Coordinates(
         sum(sizes),
@@ -198,7 +202,19 @@ def _joined(each: Sequence[Coordinates], join: Callable[[list[Tensor]], Any]) ->
         None
         if all(one.drawn is None for one in each)
         else lambda count: torch.cat([one.draw(count) for one in each], 1),
+        None if any(one.inverse is None for one in each) else inverse,
     )
+
+
+def _row(each: Sequence[Coordinates]) -> Coordinates:
+    """Their numbers side by side, theta [B, D]."""
+    shapes = [one.point(torch.zeros(1, one.dim, dtype=torch.float64)).shape[1:] for one in each]
+
+    def divide(theta: Tensor) -> list[Tensor]:
+        parts = theta.split([math.prod(shape) for shape in shapes], 1)
+        return [part.reshape(-1, *shape) for part, shape in zip(parts, shapes)]
+
+    return _joined(each, _side_by_side, divide)
 
 
 def _side_by_side(thetas: list[Tensor]) -> Tensor:
@@ -249,7 +265,8 @@ def _of_torch(prior: D.Distribution, name: str) -> Coordinates:
         raise UsageError(f"{named} is improper: draws of it or their densities are not finite")
     exact = _exact(prior)
     if exact is not None:
-        return Coordinates(math.prod(shape), lambda e: exact(e.reshape(e.shape[0], *shape)))
+        point = lambda e: exact(e.reshape(e.shape[0], *shape))
+        return Coordinates(math.prod(shape), point, inverse=_inverse_of(prior, point))
     if support is None:
         raise UsageError(f"{named} does not say its support")
     return _of_bijection(prior, _free(support, shape, name), named)
@@ -285,6 +302,24 @@ def _exact(prior: D.Distribution) -> Function | None:
     return None
 
 
+def _inverse_of(prior: Any, point: Function) -> Function:
+    """theta -> e in [-38, 38], by bisection where each number of theta grows with its own e."""
+
+    def inverse(theta: Tensor) -> Tensor:
+        if isinstance(prior, D.MultivariateNormal):
+            apart = (theta - prior.loc).unsqueeze(-1)
+            return torch.linalg.solve_triangular(prior.scale_tril, apart, upper=False).squeeze(-1)
+        low = torch.full((theta.shape[0], theta[0].numel()), -38.0, dtype=torch.float64)
+        high = -low
+        for _ in range(70):
+            e = (low + high) / 2
+            is_below = point(e).reshape(e.shape) < theta.reshape(e.shape)
+            low, high = torch.where(is_below, e, low), torch.where(is_below, high, e)
+        return (low + high) / 2
+
+    return inverse
+
+
 def _of_bijection(prior: D.Distribution, free: Coordinates, named: str) -> Coordinates:
     """theta = T(c + s e) with PyTorch's bijection T from R^D, and the prior's density of e.
 
@@ -318,6 +353,7 @@ def _of_bijection(prior: D.Distribution, free: Coordinates, named: str) -> Coord
         lambda e: free.point(centre + width * e),
         log_density,
         lambda count: (drawn(count) - centre) / width,
+        lambda theta: (inverse(theta).reshape(theta.shape[0], -1) - centre) / width,
     )
 
 
@@ -376,7 +412,8 @@ def _of_scipy(prior: Any, name: str) -> Coordinates:
         return theta, [log_slope.exp().nan_to_num(0, 0, 0)]
 
     point = known_gradient(value_and_slope)
-    return Coordinates(math.prod(shape), lambda e: point(e.reshape(-1, *shape)))
+    shaped = lambda e: point(e.reshape(-1, *shape))
+    return Coordinates(math.prod(shape), shaped, inverse=_inverse_of(prior, shaped))
 
 
 # One support.

@@ -38,7 +38,7 @@ class Density:
     notes        lines that say what was made of them
     doubts       why results are not to be trusted, whatever they are, and what would mend it
     is_single    the function computes in float32, whatever z is
-    inverse      points in the user's coordinates [S, dim] -> e, where that is another
+    inverse      theta -> e, where that is known
     point        e [B, dim] -> theta: what the user's function takes, or a model's values by name
     about        what else ArviZ has of a model: see `adapters.Model`
     explain      raises UsageError in place of an error that bases meet where a density has no end
@@ -153,11 +153,16 @@ def density_of(
         notes,
         doubts,
         is_single,
-        space.inverse,
+        _inverse_of(model, space),
         lambda e: model.named(space.point(e)),
         model.about,
         explain,
     )
+
+
+def _inverse_of(model: adapters.Model, space: Coordinates) -> Function | None:
+    inverse = space.inverse
+    return None if inverse is None else lambda theta: inverse(model.unnamed(theta))
 
 
 def _coordinates(prior: Any, prior_transform: Function | None, support: Any, base: Any, dim: int | None) -> Coordinates:

@@ -26,6 +26,7 @@ from crais.captured import (
     sizes_of,
 )
 from crais.densities import Density, density_of
+from crais.draws import chains_of, doubts_of
 from crais.errors import InternalError, Interrupted, RowShapeError, UsageError
 from crais.gradients import with_gradient
 from crais.images import as_batch, read, shapes_for, tensor_of
@@ -114,9 +115,8 @@ def evaluate(
 
     Returns a `Result`. crais calls the functions with many rows at once, in float32, on the model's
     device, from several threads (threads=1: only from yours). Modules must be in eval mode, and a
-    row's value must not depend on other rows. crais copies nothing, and restores PyTorch's random
-    state, threads and modes. Decoders of known layers (docs/models.md), with a Bernoulli likelihood
-    or a Gaussian of one standard deviation, run on crais's own evaluator.
+    row's value must not depend on other rows. crais restores PyTorch's random state, threads and
+    modes. Decoders of known layers run on crais's own evaluator (docs/models.md).
 
     Ctrl-C raises Interrupted, whose `result` has the finished images; with out="folder", another
     call with resume=True continues. Raises UsageError, PlanError, DataError, NoInputError, and
@@ -223,15 +223,12 @@ def certify(
     >>> c = crais.certify(vae, images, likelihood=crais.Bernoulli())
     >>> c.lower, c.upper, c.gap, c.distance, c.met
 
-    A reversed chain from an exact draw of the posterior gives an upper bound (bidirectional Monte
-    Carlo; Grosse, Ghahramani and Adams, 2015). Your images have no such draw. Coupled chains make
-    draws, and the times until they meet bound how far from exact these are: `distance` (Biswas,
-    Jacob and Vanetti, 2019). Images whose chains do not meet are flagged `apart`.
+    A reversed chain from an exact draw of the posterior gives an upper bound [Grosse, Ghahramani &
+    Adams 2015]. Of your images coupled chains make draws, and when they meet bounds how far from
+    exact these are: `distance` [Biswas, Jacob & Vanetti 2019]. If they do not, the flag is `apart`.
 
     model        as in `evaluate`; give `latent` and `image_shape` if it has no such attributes
-    images       as in `evaluate`. Without images, the model draws them, and each comes with an
-                 exact draw
-    num_images   how many images the model draws
+    images       as in `evaluate`. Without images, the model draws `num_images`, with exact draws
     progress     show a bar, if tqdm is installed
 
     The truth lies between the bounds on average, so the gap certifies these settings: for your
@@ -258,6 +255,7 @@ def log_normalizer(
     value_and_grad: Function | None = None,
     base: Any = None,
     starts: Any = None,
+    draws: Any = None,
     model_args: Sequence[Any] = (),
     model_kwargs: Mapping[str, Any] | None = None,
     progress: bool = True,
@@ -268,6 +266,7 @@ def log_normalizer(
     >>> z = crais.log_normalizer(log_density, dim=61)
     >>> z = crais.log_normalizer(log_likelihood, prior=torch.distributions.Normal(0, 1), dim=8)
     >>> z = crais.log_normalizer(model, model_kwargs={"y": y})   # of NumPyro, Pyro, PyMC, BridgeStan
+    >>> z = crais.log_normalizer(log_density, dim=61, draws=draws)   # of chains that you have run
     >>> z.log_z, z.mc_se, z.flagged, z.reasons
 
     target       a function of PyTorch or JAX: z [B, dim] -> log density [B], nats, or for one row
@@ -289,20 +288,22 @@ def log_normalizer(
     starts       [S, dim]: points near mass that you know of. The search for modes climbs from them
                  first, then from N(0, I) times 1, 3, 10 and 30. With a prior, a support or a model
                  they are points e, where theta = T(e) and e ~ N(0, I) is about the prior
+    draws        of chains that you have run, in your coordinates: [chains, draws, dim], [draws,
+                 dim], a dict of [chains, draws, *shape] by name, or ArviZ's InferenceData. The
+                 first half of each chain fits the base (up to 128 dimensions), and anneals run
+                 back from draws of the second: see `Evidence.ratio`
     model_args, model_kwargs   data of a model of NumPyro or Pyro
     progress     show a bar, if tqdm is installed
 
-    crais fits a base and draws from it. If the weights of the draws have a light tail, the estimate
-    is importance sampling from the base (0 transitions). Otherwise crais anneals, with pilots in
-    rounds of doubling length. When a round shows which length brings the error of log Z (standard
-    error and bias together) to `error` nats (0.1), crais estimates with fresh particles of that
-    length. The estimate gets at least a third of all evaluations. The result is flagged if
-    `max_evals` evaluations a replicate (5e5) are too few. After Ctrl-C, the `result` of
-    crais.Interrupted has the last rounds, flagged.
+    crais fits a base and draws from it. Draws whose weights have a light tail are the estimate.
+    Otherwise crais anneals, in rounds of doubling length, until one shows which length brings the
+    error (standard error and bias together) to `error` nats (0.1). The estimate is of fresh
+    particles, flagged if `max_evals` evaluations a replicate (5e5) are too few. After Ctrl-C, the
+    `result` of crais.Interrupted has the last rounds, flagged.
 
     The error bar comes from independent replicates (`problems`, 10). A density of -inf is zero.
-    `notes` of the result say how crais used the function. If autograd has no second derivatives,
-    crais takes differences of gradients. With a prior, crais evaluates 256 draws of it first.
+    `notes` of the result say how crais used the function: differences of gradients, say, where
+    autograd has no second derivatives. With a prior, crais evaluates 256 draws of it first.
     Raises what `evaluate` raises, and UsageError for discrete sites, improper priors and a model
     without its data.
 
@@ -318,14 +319,16 @@ def log_normalizer(
         options, base = {"base": base, **options}, None
     spaces = {"prior": prior, "prior_transform": prior_transform, "support": support, "base": base}
     if isinstance(target, str):
-        for name, value in {"dim": dim, "starts": starts, **spaces}.items():
+        for name, value in {"dim": dim, "starts": starts, "draws": draws, **spaces}.items():
             if value is not None:
                 raise UsageError(f"{name} is for a function; {target} has its own")
         named = (target, native.by_flag(options))
         return _estimated(
-            lambda run: native.extension().log_normalizer(*named, run, None, 0, [], [], False, ""),
+            lambda run: native.extension().log_normalizer(*named, run, None, None, 0, [], [], False, ""),
             progress,
         )
+    if draws is not None:
+        _set_for_draws(options, base)
     program, asked = "estimate-logz", native.by_flag(options)  # checked before the function is called
     checked = lambda run: native.extension().settings(program, asked)
     native.call(program, checked, progress=False, unit="replicates")
@@ -344,22 +347,29 @@ def log_normalizer(
         options["dtype"] = str(density.dtype).removeprefix("torch.")
     if options.get("device") in (None, "auto"):
         options["device"] = str(device)
-    starts = None if starts is None else _starts_of(starts, density, options)
-    function = _density(density.log_density)
+    starts = None if starts is None else _starts_of(starts, density, base, options)
+    function, chains = _density(density.log_density), None
+    if draws is not None:
+        with native.as_before(device), OwnNumbers():
+            chains = chains_of(draws, density, int(options.get("problems") or 10))
+            kind = torch.float32 if options.get("dtype") == "float32" else torch.float64
+            density.doubts += doubts_of(chains, lambda e: function(e.to(device, kind)))
     is_alone, values, check_still_same = _examined(function, density.dim, options)
     if is_alone:
         _call_alone(options)
     name = density.name if density.name.isidentifier() else "function"
     about = (density.dim, density.notes, density.doubts, density.is_single)
-    identity = digest_of([target, prior_transform, value_and_grad], values)
+    identity = digest_of([target, prior_transform, value_and_grad], values if chains is None else [*values, chains])
 
     def check() -> None:
         check_still_eval()
         check_still_same()
 
     try:
-        return _estimated(
-            lambda run: native.extension().log_normalizer(name, native.by_flag(options), run, starts, *about, identity),
+        found = _estimated(
+            lambda run: native.extension().log_normalizer(
+                name, native.by_flag(options), run, starts, chains, *about, identity
+            ),
             progress,
             density,
             functions={"log_density": function},
@@ -369,6 +379,7 @@ def log_normalizer(
     except InternalError as error:
         density.explain(error)
         raise
+    return found if found is None or draws is None else found.with_ratio()
 
 
 def _estimated(
@@ -419,8 +430,18 @@ def _is_conditional(parts: dict[str, Any]) -> bool:
     return len(required_arguments(getattr(function, "forward", function)) or []) > own
 
 
-def _starts_of(starts: Any, density: Density, options: dict[str, Any]) -> Tensor:
-    """Points [S, dim], for a base that searches for modes."""
+def _set_for_draws(options: dict[str, Any], base: Any) -> None:
+    """The options of a run both ways, whose base is fitted to draws."""
+    if base is not None or options.get("base") not in (None, "auto"):
+        raise UsageError("give draws or base, not both: the base is fitted to draws")
+    if options.setdefault("method", "bidirectional") != "bidirectional" or options.get("resume"):
+        raise UsageError("draws start anneals that run back: the method is bidirectional, without resume")
+    if not any(options.get(name) for name in ("error", "budget", "chains", "steps", "schedule", "path")):
+        options["error"] = 0.1
+
+
+def _starts_of(starts: Any, density: Density, given: Any, options: dict[str, Any]) -> Tensor:
+    """Points [S, dim], for a base that searches for modes; in the coordinates of the base `given`."""
     base = str(options.get("base") or "auto").split(":")[0]
     if base not in ("auto", "mixture", "modes"):
         raise UsageError(f"starts are for the bases auto, mixture and modes; {base} looks for no modes")
@@ -429,7 +450,7 @@ def _starts_of(starts: Any, density: Density, options: dict[str, Any]) -> Tensor
         raise UsageError(f"starts are [S, {dim}]; these are {list(points.shape)}")
     if not points.isfinite().all():
         raise UsageError("starts has a number that is not finite")
-    return points if density.inverse is None else density.inverse(points)
+    return points if given is None or density.inverse is None else density.inverse(points)
 
 
 def _evaluated(

@@ -21,6 +21,7 @@ from crais.densities import Density
 from crais.errors import UsageError
 from crais.native import extension
 from crais.particles import Particles
+from crais.works import AcceptanceRatio, from_work
 
 Array = NDArray[Any]
 
@@ -58,9 +59,8 @@ class Estimates:
     pareto_k, accept_prob, evaluations where the method has them; indices in the data.
 
     flagged: True where the result as a whole is not to be trusted; `reasons` say why, and what
-    would mend it. `warnings` are lines that say why the numbers may not mean what you think: []
-    where all is well. `methods` has the numbers of each method. A notebook shows the result as its
-    tables, with its `report` below a fold.
+    would mend it. `warnings` say why the numbers may not mean what you think. `methods` has the
+    numbers of each method. A notebook shows the tables, with the `report` below a fold.
     """
 
     _csv = "per_image.csv"
@@ -162,10 +162,9 @@ class Result(Estimates):
     control          what the run makes of images that the model draws, a `Control`; None where it
                      has none
     lower, upper, gap, upper_each     of certificates (method="bidirectional"); else NaN
-    distance, distance_each    of certificates of images that the model has not drawn: a bound on
-                     the total variation distance between the draws that reversed chains start from
-                     and the posterior; distance_se, its Monte Carlo error. met, met_each: the share
-                     of the pairs of coupled chains that met. Else NaN
+    distance, distance_each    of certificates of your images: a bound on the total variation between
+                     the starts of reversed chains and the posterior; distance_se, its Monte Carlo
+                     error. met, met_each: the share of coupled chains that met. Else NaN
     images           what was evaluated
     """
 
@@ -201,6 +200,8 @@ class Evidence(Estimates):
     notes            what crais made of the density that it got
     rounds           before the estimate: evaluations of a replicate, log Z and its error (standard
                      error and bias together), nats. Empty where `error` did not decide the length
+    ratio            with `draws` the `AcceptanceRatio` of all anneals both ways, which log_z and,
+                     where replicates do not spread more, mc_se come from; else None
     barrier          the integral over beta of the standard deviation of the work rate, from the base
                      to the density [Syed et al. 2024]; None without rounds
     """
@@ -221,6 +222,28 @@ class Evidence(Estimates):
             {names[name]: _number(value) for name, value in each.items()} for each in self.summary.get("rounds", [])
         ]
         self.barrier: float | None = self.summary.get("barrier")
+        self.ratio: AcceptanceRatio | None = None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95% interval of log Z, by Student's t."""
+        reach = extension().interval_width(len(self)) * self.mc_se
+        return self.log_z - reach, self.log_z + reach
+
+    def with_ratio(self) -> Evidence:
+        """By works both ways, where anneals run back from draws of the user's."""
+        works = -torch.cat([each.transpose(1, 2) for each in self._report.works])  # [R, K, 2]
+        self.ratio = from_work(*works.flatten(0, 1).T)
+        each = np.array([from_work(*replicate.T).log_z for replicate in works])
+        self.log_z = self.ratio.log_z
+        self.mc_se = max(self.ratio.mc_se, float(each.std(ddof=1)) / math.sqrt(len(each)))
+        words = "+".join(map(self.flag_words, range(len(self)))).split("+")
+        self.reasons += [*self.ratio.reasons, *(_OF_DRAWS[word] for word in _OF_DRAWS if word in words)]
+        self.flagged = bool(self.reasons)
+        return self
+
+    def __repr__(self) -> str:
+        return super().__repr__() + (f"\nBoth ways together:\n{self.ratio!r}\n" if self.ratio else "")
 
     @functools.cached_property
     def samples(self) -> Array | dict[str, Array]:
@@ -263,6 +286,13 @@ class Evidence(Estimates):
             )
         z, log_weights = kept
         return Particles(z, log_weights, self._point)
+
+
+_OF_DRAWS = {
+    "modes": "a search has found mass that the draws lack (run more chains, from points far apart)",
+    "apart": "coupled chains from draws of different chains do not meet as such of one chain do: each "
+    "has seen a part of the density (run longer chains)",
+}
 
 
 def _number(value: Any) -> float:

@@ -62,17 +62,16 @@ def from_work(forward: Any, reverse: Any) -> AcceptanceRatio:
     reverse   [M], nats: works of the same anneals run back from draws of the target. They are minus
               the log weights of these, so the mean of exp(-reverse) estimates Z0 / Z1
 
-    Arrays, lists or tensors of independent works, at least 2 of each; +inf is a weight of 0. Without
-    anneals, forward is u1 - u0 at draws of the base, and reverse u0 - u1 at draws of the target,
-    where u is minus the log density. log_z is the c that solves
+    At least 2 independent works of each; +inf is a weight of 0. Without anneals, forward is u1 - u0
+    at draws of the base, reverse u0 - u1 at draws of the target; u is minus the log density. log_z
+    is the c that solves
 
         sum_i 1 / (1 + N/M exp(forward_i + c)) = sum_j 1 / (1 + M/N exp(reverse_j - c))
 
     [Bennett 1976, eq. 12; Crooks 2000]. The curvature of the likelihood of the works' directions
     gives the error, mc_se^2 = (1/N + 1/M) (1/overlap - 1) [Shirts, Bair, Hooker & Pande 2003].
 
-    Where nothing overlaps, errors from the spread of works or a bootstrap can be tiny; this one is
-    huge. The result is flagged where fewer than 5 works lie in the overlap, and where the directions
+    The result is flagged where fewer than 5 works lie in the overlap, and where the directions
     contradict each other by 4 standard errors: log(p / q) is w + log_z, so its slope must be 1.
     Works alone seldom show that reversed anneals start from draws that miss a part of the target.
     """

@@ -107,6 +107,7 @@ void bind_report(py::module_& m) {
   m.def("flag_words", &flag_words);
   m.def("fixed", &fixed);
   m.def("significant", &significant);
+  m.def("interval_width", &interval_width);
   m.def("shortest", py::overload_cast<double>(&shortest));
   m.def("table", &table_text);
   m.def("computed_by", [] { return computed_by().dump(); });
@@ -136,6 +137,15 @@ void bind_report(py::module_& m) {
             if (const auto kept = kept_particles(r.results)) return {{kept->z, kept->log_w}};
             return {};
           })
+      .def_property_readonly("works",
+                             [](const RunReport& r) {
+                               std::vector<at::Tensor> works;  // [P,2,K] of each chunk
+                               for (const auto& [number, chunk] : r.results.chunks)
+                                 if (const at::Tensor& own = chunk.runs.front().works;
+                                     own.defined())
+                                   works.push_back(own.cpu());
+                               return works;
+                             })
       .def("__deepcopy__", [](const py::object& r, const py::dict&) { return r; })  // immutable
       .def("__reduce__",
            [](const RunReport&) -> py::object {

@@ -54,7 +54,7 @@ RunReport run_evaluation(const std::string& name, const Options& options, const 
 
 /// log gamma of `problems` replicates, which `run` computes for rows z [B,D].
 std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim, const Array& starts,
-                                        const LogzSettings& settings) {
+                                        const Array& draws, const LogzSettings& settings) {
   const auto density = [&run](const at::Tensor& z, const at::Tensor& /*index*/) {
     const at::Tensor rows = z.reshape({-1, z.size(-1)});
     const at::Tensor found = from_python(
@@ -64,7 +64,7 @@ std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim, cons
   return std::make_shared<FunctionTarget>(
       FunctionTargetOptions{settings.problems, dim,
                             at::device(settings.device).dtype(settings.dtype),
-                            starts.value_or(at::Tensor())},
+                            starts.value_or(at::Tensor()), draws.value_or(at::Tensor())},
       FunctionTarget::IndexedLogDensity(density));
 }
 
@@ -73,7 +73,7 @@ std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim, cons
 /// float32. `identity` tells the function from others. Nothing from a program, which prints it.
 std::optional<RunReport> run_log_normalizer(
     const std::string& name, const Options& options, const py::object& run, const Array& starts,
-    int64_t dim, const std::vector<std::string>& notes,
+    const Array& draws, int64_t dim, const std::vector<std::string>& notes,
     const std::vector<std::pair<std::string, std::string>>& doubts, bool is_single,
     const std::string& identity) {
   PythonObserver observer(run, "log Z");
@@ -89,7 +89,7 @@ std::optional<RunReport> run_log_normalizer(
       settings.doubts.push_back({Doubt::kDensity, "density", what, remedy});
     settings.is_single = is_single;
     settings.identity = identity;
-    return target_of(run, dim, starts, settings);
+    return target_of(run, dim, starts, draws, settings);
   };
   return stoppable(run, [&]() -> std::optional<RunReport> {
     const Released released;

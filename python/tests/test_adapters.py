@@ -45,8 +45,10 @@ def close(found, truth=EVIDENCE):
     assert found.mc_se < 0.1
 
 
-def check_posterior(found):
+def check_posterior(found, model):
     """Each value is within its bounds, that of a chain's own numbers; their posteriors are known."""
+    back = density_of(model, dim=None).inverse({name: torch.tensor(x) for name, x in found.samples.items()})
+    np.testing.assert_allclose(back, found._particles().z.flatten(0, 1), atol=1e-6)
     z, weights = found._particles().z.flatten(0, 1).numpy().T, np.exp(found.log_weights - found.log_z)
     own = {"mu": z[0], "p": 1 / (1 + np.exp(-z[1])), "rate": np.exp(z[2])}
     truth = {"mu": Y.sum() / 3.25, "p": 9 / 17, "rate": 4.0}
@@ -99,7 +101,7 @@ def test_numpyro(numpyro):
     model = functools.partial(three_in_one(numpyro), Y, HEADS, 4)
     found = crais.log_normalizer(model, **OPTIONS)
     close(found)
-    check_posterior(found)
+    check_posterior(found, model)
     data = {"y": Y, "heads": HEADS, "count": 4}
     given = numpyro.handlers.condition(functools.partial(three_in_one(numpyro), None, None, None), data)
     z = torch.tensor([[0.5, -1.0, 0.3]], dtype=torch.float64)
@@ -145,9 +147,10 @@ def test_numpyro_models_that_are_refused(numpyro):
 
 def test_pyro(pyro):
     data = [torch.as_tensor(value) for value in (Y, float(HEADS), 4.0)]
-    found = crais.log_normalizer(functools.partial(three_in_one(pyro), *data), **OPTIONS)
+    model = functools.partial(three_in_one(pyro), *data)
+    found = crais.log_normalizer(model, **OPTIONS)
     close(found)
-    check_posterior(found)
+    check_posterior(found, model)
     assert "torch.vmap" in found.notes[0]
 
 
@@ -194,7 +197,7 @@ def test_pymc(pymc):
         pymc.Poisson("count", pymc.Gamma("rate", 2, 0.5), observed=4)
     found = crais.log_normalizer(model, **OPTIONS)
     close(found)
-    check_posterior(found)
+    check_posterior(found, model)
 
 
 @pytest.mark.parametrize(
@@ -307,6 +310,9 @@ class StanModel:
     def param_constrain(self, theta_unc, include_tp=False):
         return np.concatenate([theta_unc, theta_unc + np.arange(6)]) if include_tp else theta_unc
 
+    def param_unconstrain(self, theta):
+        return theta
+
     def param_unc_num(self):
         return 1
 
@@ -324,6 +330,8 @@ def test_bridgestan():
     found = crais.log_normalizer(StanModel(), **OPTIONS)
     close(found, EVIDENCE_NORMAL)
     assert "half-normal lacks log 2" in found.notes[0] and "half-normal" in repr(found)
+    draws = {"mu": Y.sum() / 3.25 + 3.25**-0.5 * np.random.default_rng(1).normal(size=(4, 100))}
+    close(crais.log_normalizer(StanModel(), draws=draws, steps=16, chains=16, problems=4, progress=False), EVIDENCE_NORMAL)
     matrix = found.samples["m"] - found.samples["mu"][:, None, None]
     np.testing.assert_allclose(matrix, [[[0, 2, 4], [1, 3, 5]]] * len(matrix), atol=1e-12)
 

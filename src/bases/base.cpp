@@ -85,6 +85,7 @@ Base together(const std::vector<Base>& fits) {
   if (base.map.num_problems() > base.num_problems())
     base.partition = Partition{at::cat(problem), at::cat(log_share), base.num_problems()};
   base.bijection = fits.front().bijection;
+  if (fits.front().apart.defined()) base.apart = fits.front().apart.expand({base.num_problems()});
   return base;
 }
 

@@ -30,6 +30,7 @@ struct Base {
   std::optional<Partition> partition = {};
   // Present if the normals are in coordinates u, and z = T(u), for all problems.
   std::shared_ptr<const Bijection> bijection = {};
+  at::Tensor apart = {};  // [P] bool: chains of the user's draws differ; undefined: no draws
   at::Tensor tails = {};  // [Q] bool: parts that reach past a kink; undefined if there are none
   // [P] float64, nats: log Z by a sum over points of the prior, less its error; undefined without
   // one. An estimate that is lower has missed mass.

@@ -40,6 +40,7 @@ struct Traits {
   bool forces_pay = false;     ///< `with_forces(at::kBFloat16)` is faster on this machine
   int64_t curvature_cost = 0;  ///< at one point, in evaluations of a particle; 0: D + 1
   std::optional<at::Tensor> starts = {};  ///< [S,D], from which a search for modes climbs first
+  std::optional<at::Tensor> draws = {};   ///< [C,N,D] of C chains, to which a base may be fitted
   std::optional<at::Tensor> log_normalizer = {};  ///< log Z [P] or, if all agree, [1], nats
   std::optional<AffineMap> prior = {};  ///< mean and covariance of the prior, if not N(0, I)
 };

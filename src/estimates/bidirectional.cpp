@@ -26,11 +26,13 @@ class Bidirectional : public Method {
                          /*resampling=*/nullptr, /*keep_particles=*/!is_exact);
     const CoupledDraws draws =
         is_exact ? CoupledDraws{} : coupled_draws_of(problem, plan, forward, rng);
+    at::Tensor works;
     const AnnealResult reverse =
         problem.partition()
-            ? reverse_of_parts(problem, plan, draws.z, rng)
+            ? reverse_of_parts(problem, plan, draws.z, forward.log_w, works, rng)
             : anneal_reverse_in_blocks(problem, *parts_.path, plan, *parts_.transition,
                                        plan.num_particles, rng, draws.z);
+    if (!works.defined()) works = at::stack({forward.log_w, reverse.log_w}, 1);
     MethodResult result{log_normalizer(forward.log_w), reverse_log_normalizer(reverse.log_w),
                         0.5 * (forward.accept_prob.mean(0) + reverse.accept_prob.mean(0)),
                         forward.num_nonfinite + reverse.num_nonfinite,
@@ -38,6 +40,7 @@ class Bidirectional : public Method {
     result.log_w = forward.log_w;
     result.reverse_log_w = reverse.log_w;
     result.distance = draws.distance;
+    result.works = works;
     return result;
   }
   bool has_independent_chains() const override { return true; }
@@ -79,8 +82,9 @@ class Bidirectional : public Method {
   /// The reverse run of problems with parts. A draw z* of the problem gets a label j with
   /// probability r_j(z*). (j, z*) is then a draw of the pairs whose base is pi_j N_j(z).
   /// Every part runs back from every draw, and only the part of the label counts. The log-weights
-  /// [P,K] belong to problems.
+  /// [P,K] belong to problems. `works` are those of MethodResult, by forward log-weights of parts.
   AnnealResult reverse_of_parts(const Problem& problem, const Plan& plan, const at::Tensor& draws,
+                                const at::Tensor& forward, at::Tensor& works,
                                 at::Generator& rng) const {
     const auto& target = dynamic_cast<const PartitionedTarget&>(problem.target());
     const Partition& partition = *problem.partition();
@@ -90,6 +94,10 @@ class Bidirectional : public Method {
     const at::Tensor counts = partition.counts(), first = counts.cumsum(0) - counts;  // [P]
     const at::Tensor logs = target.log_components(z).index_select(1, first);          // [J,P,K]
     const at::Tensor row = first.unsqueeze(1) + draw_labels(logs, rng);               // [P,K]
+    const at::Tensor own = -reverse.log_w.gather(0, row);
+    const at::Tensor others = forward.roll(1, 1);  // another chain of every other part
+    works = at::stack(
+        {partition.log_sum_exp(forward), -partition.log_sum_exp(others.scatter(0, row, own))}, 1);
     const at::Tensor weighed = reverse.log_w + partition.log_share.unsqueeze(1);
     reverse.log_w = weighed.gather(0, row);
     return reverse;

@@ -62,6 +62,11 @@ MethodResult joined(const std::vector<MethodResult>& blocks) {
     whole.reverse_log_w = all([](const MethodResult& block) { return block.reverse_log_w; });
     whole.upper = reverse_log_normalizer(whole.reverse_log_w);
   }
+  if (blocks.front().works.defined()) {
+    std::vector<at::Tensor> works;
+    for (const MethodResult& block : blocks) works.push_back(block.works);
+    whole.works = at::cat(works, 2);
+  }
   if (blocks.front().distance.defined())
     whole.distance = all([](const MethodResult& block) { return block.distance; });
   at::Tensor accepted = at::zeros_like(blocks.front().accept_prob);

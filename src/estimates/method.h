@@ -33,6 +33,9 @@ struct MethodResult {
   // `upper`.
   at::Tensor log_w = {}, reverse_log_w = {};  // the latter of reverse chains, if there are any
   at::Tensor distance = {};  // see CoupledDraws; undefined if no chains were coupled
+  // [P,2,K] float64: minus the works of the acceptance ratio, forward and reversed. A chain of a
+  // problem with parts is one of each part, of which one runs back; its weight is their sum.
+  at::Tensor works = {};
 };
 
 /// One estimate from all chains of `blocks`, the results of one method with independent chains.

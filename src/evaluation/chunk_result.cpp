@@ -77,6 +77,7 @@ ChunkRun to_run(const MethodResult& found, int64_t num_problems) {
   }
   run.num_nonfinite = found.num_nonfinite;
   run.cost = found.cost;
+  run.works = found.works;
   return run;
 }
 

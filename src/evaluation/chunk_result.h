@@ -78,6 +78,7 @@ struct ChunkRun {
   double seconds = 0.0;                                 // of one thread
   std::map<std::string, ExpectationSums> expectations;  // by name in the options
   std::optional<WeightedParticles> particles;           // with `keep_particles`; never in files
+  at::Tensor works;                                     // see MethodResult; never in files
 
   /// Every column of numbers with its name in files, in the order of files. Files leave out a rare
   /// one if no estimate has it.

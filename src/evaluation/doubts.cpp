@@ -23,6 +23,14 @@ bool contradict(const at::Tensor& value, const at::Tensor& std_error) {
   return spread > kSlight && !(chi2 < kFar);
 }
 
+/// True if log Z without the highest replicate is lower by more than the error, nats.
+bool rests_on_one(const at::Tensor& value, double error) {
+  constexpr double kLeast = 0.01;  // nats
+  const auto count = static_cast<double>(value.numel());
+  const double rest = 1 - at::softmax(value.flatten(), 0).max().item<double>();
+  return count > 2 && -std::log(rest * count / (count - 1)) > std::max(kLeast, error);
+}
+
 /// True if the witness is higher by more than both errors and the bias of the estimate allow.
 bool refutes(const Witness& witness, double mean, double error, double bias) {
   constexpr double kErrors = 3.0, kLeast = 0.02;
@@ -77,6 +85,8 @@ const DoubtEntry& entry_of(Doubt doubt) {
        "lower `error` and raise `max_evaluations`, or raise `budget` or `steps`"},
       {Doubt::kReplicates, "replicates", "replicates of this one density contradict each other",
        "lower `error`, raise `budget`, or try the `base` mixture"},
+      {Doubt::kOne, "one", "one replicate moves log Z by more than its error",
+       "lower `error` or raise `budget`"},
       {Doubt::kRefuted, "refuted",
        "a second opinion, also a lower bound, is higher: the chains missed a part of the density",
        "leave the `base` to auto"},
@@ -120,7 +130,7 @@ double error_of_replicates(const MethodTable& table, const RunResults& results) 
 std::vector<Doubt> doubts_of_replicates(const MethodTable& table, const RunResults& results) {
   constexpr double kFewUndefined = 2e-3;  // of all evaluations: steps that went astray
   const at::Tensor value = table.matrix("log_normalizer");
-  const double mean = value.mean().item<double>();
+  const double mean = value.mean().item<double>(), error = error_of_replicates(table, results);
   std::vector<Doubt> doubts;
   int64_t flagged = 0, estimates = 0;
   for (const auto& repeat : table.flags)
@@ -130,9 +140,9 @@ std::vector<Doubt> doubts_of_replicates(const MethodTable& table, const RunResul
     }
   if (2 * flagged >= estimates) doubts.push_back(Doubt::kMostFlagged);
   if (contradict(value, table.matrix("std_error"))) doubts.push_back(Doubt::kReplicates);
+  if (rests_on_one(value, error)) doubts.push_back(Doubt::kOne);
   if (results.state.witness &&
-      refutes(*results.state.witness, mean, error_of_replicates(table, results),
-              table.matrix("bias").mean().item<double>()))
+      refutes(*results.state.witness, mean, error, table.matrix("bias").mean().item<double>()))
     doubts.push_back(Doubt::kRefuted);
   if (settled_elsewhere(results)) doubts.push_back(Doubt::kSettled);
   if (static_cast<double>(table.num_nonfinite) >

@@ -15,6 +15,7 @@ struct RunResults;
 enum class Doubt {
   kMostFlagged,  // at least half of the estimates have a flag
   kReplicates,   // replicates of one density contradict each other
+  kOne,          // one of them moves the answer by more than its error
   kRefuted,      // a second opinion, which is a lower bound too, is higher
   kSettled,      // settled particles reach places where chains have not been
   kUndefined,    // NaN or +inf

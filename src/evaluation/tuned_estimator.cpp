@@ -16,10 +16,12 @@ using Clock = std::chrono::steady_clock;
 /// The flags of each problem that its base raises.
 std::vector<int64_t> flags_of(const Base& base) {
   const at::Tensor failed = base.fell_back.cpu(), ambiguous = base.ambiguous.cpu();
+  const at::Tensor apart = base.apart.defined() ? base.apart.cpu() : at::zeros_like(failed);
   std::vector<int64_t> flags(static_cast<size_t>(base.num_problems()));
   for (size_t i = 0; i < flags.size(); ++i) {
     if (failed[static_cast<int64_t>(i)].item<bool>()) flags[i] |= kBaseFailed;
     if (ambiguous[static_cast<int64_t>(i)].item<bool>()) flags[i] |= kModes;
+    if (apart[static_cast<int64_t>(i)].item<bool>()) flags[i] |= kApart;
   }
   return flags;
 }

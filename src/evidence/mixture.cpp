@@ -25,6 +25,7 @@
 #include "core/rng.h"
 #include "core/transition.h"
 #include "evidence/fits.h"
+#include "samplers/coupled.h"
 #include "samplers/importance.h"
 #include "samplers/plan.h"
 #include "samplers/settling.h"
@@ -214,14 +215,20 @@ class Mixture : public BaseRule {
       return make_variational(make_modes({}, options_), {.pairs = 64, .with_curvatures = false})
           ->build(one, rng);
     Search search{one, rng, {}, {}};
-    Trial best = searched(search);
+    bool differ = false;
+    const bool has_draws = one.traits().draws.has_value();
+    Trial best = has_draws ? by_draws(search, differ) : searched(search);
     Search again{one, rng, {}, {}};
     Trial second = searched(again);
     search.cost += again.cost;
+    const auto draws = [&](const Search& of) { return of.pool.draws(particles_, rng); };
+    const bool both = std::isfinite(best.value) && std::isfinite(second.value);
+    const bool lack =
+        has_draws && both &&
+        (contradict(best, second, /*either_way=*/false) || lacks(best, draws(again), search));
     if (second.beats(best)) std::swap(best, second);
-    best.may_miss |= contradict(best, second);
-    if (std::isfinite(second.value)) {
-      const auto draws = [&](const Search& of) { return of.pool.draws(particles_, rng); };
+    best.may_miss = has_draws ? lack : best.may_miss || contradict(best, second);
+    if (both) {
       best = completed(best, at::cat({search.pool.visited(), again.pool.visited()}), search);
       best.may_miss |= lacks(best, at::cat({draws(search), draws(again)}), search);
     }
@@ -232,13 +239,57 @@ class Mixture : public BaseRule {
     base.bijection = normals.bijection;
     base.ambiguous = at::full({1}, best.may_miss, wide.dtype(at::kBool));
     base.partition = best.parts->partition;
+    if (has_draws) base.apart = at::full({1}, differ, wide.dtype(at::kBool));
     return base;
   }
 
+  /// What the draws of somebody's chains ask for: one normal, or the best fit. `differ` says if the
+  /// chains do.
+  Trial by_draws(Search& search, bool& differ) const {
+    at::Tensor draws = search.one.traits().draws->to(at::kCPU, at::kDouble);  // [C,N,D]
+    // Halves of a single chain count as chains.
+    if (draws.size(0) == 1) draws = draws.slice(1, draws.size(1) % 2).view({2, -1, draws.size(2)});
+    draws = draws.slice(1, 0, {}, 1 + draws.size(0) * draws.size(1) / 4096);
+    const at::Tensor in_time = draws.transpose(0, 1).flatten(0, 1);
+    Trial whole = attempt([&] { return tried(search, one_normal(in_time, {}, search)); });
+    if (!whole.parts) return whole;
+    differ = are_apart(draws, whole, search);
+    search.splines_hold = true;
+    const auto fit = [&] { return tried(search, best_fit(in_time.unsqueeze(0), whole, search)); };
+    const Trial fitted = attempt(fit);
+    return fitted.beats(whole) ? fitted : whole;
+  }
+
+  /// True if coupled chains from draws [C,N,D] of different chains meet less often than such from
+  /// draws of one chain, and chance does not explain it.
+  static bool are_apart(const at::Tensor& draws, const Trial& trial, Search& search) {
+    // 128 pairs of either kind.
+    const int64_t each = std::clamp<int64_t>(128 / draws.size(0), 1, (draws.size(1) + 1) / 2);
+    at::Generator host = on_host(search);
+    const at::Tensor order =
+        fill_uniform(at::empty({draws.size(1)}, draws.options()), host).argsort();
+    const at::Tensor first = draws.index_select(1, order.slice(0, 0, each)),
+                     same = draws.index_select(1, order.slice(0, draws.size(1) - each));
+    const Problem problem(search.one.shared(), trial.parts->normals.map);
+    const auto starts = [&](const at::Tensor& one, const at::Tensor& two) {
+      const at::Tensor z = at::stack({one, two}).flatten(0, 2).unsqueeze(0);
+      return problem.base().to_e(z.to(search.one.options()));
+    };
+    const CoupledDraws pairs = coupled_draws(problem, trial.step_sizes, starts(first, first),
+                                             starts(same, same.roll(1, 0)), /*lag=*/1, search.rng);
+    search.cost += pairs.cost;
+    const at::Tensor share = pairs.moves.isfinite().to(at::kDouble).view({2, -1}).mean(1);
+    const auto count = static_cast<double>(pairs.moves.numel() / 2);
+    const double variance = (share * (1 - share)).sum().item<double>() + 1 / count;
+    return (share[0] - share[1]).item<double>() > Trial::kErrors * std::sqrt(variance / count);
+  }
+
   /// True if errors do not explain how far two trials differ: what one has missed, both may miss.
-  static bool contradict(const Trial& a, const Trial& b) {
-    const double chance = Trial::kErrors * std::hypot(a.error, b.error);
-    return std::isfinite(b.value) && std::abs(a.value - b.value) > std::max(kVague, chance);
+  /// Not `either_way`: only if the first is lower.
+  static bool contradict(const Trial& a, const Trial& b, bool either_way = true) {
+    const double chance = Trial::kErrors * std::hypot(a.error, b.error), apart = b.value - a.value;
+    return std::isfinite(apart) &&
+           (either_way ? std::abs(apart) : apart) > std::max(kVague, chance);
   }
 
   /// How many nats the density is above the normals of `trial` at u [N,D], in their coordinates:

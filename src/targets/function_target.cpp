@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/rng.h"
 #include "util/error.h"
 
 namespace crais {
@@ -28,6 +29,18 @@ FunctionTarget::FunctionTarget(const FunctionTargetOptions& options, IndexedLogD
                          options.num_problems, " and ", options.dim);
   if (options.starts.defined() && (options.starts.dim() != 2 || options.starts.size(1) != dim_))
     throw argument_error("`starts` of a FunctionTarget of dimension ", dim_, " are [S,", dim_, "]");
+  if (!options.draws.defined()) return;
+  const int64_t problems = options.num_problems;
+  if (options.draws.dim() != 3 || options.draws.size(2) != dim_ ||
+      options.draws.size(1) < 2 * problems)
+    throw argument_error("`draws` are [C,N,", dim_, "], at least ", 2 * problems, " of each chain");
+  const int64_t half = options.draws.size(1) / 2, each = half / problems;
+  traits_.draws = options.draws.slice(1, 0, half);
+  draws_ = options.draws.narrow(1, half, problems * each)
+               .reshape({-1, problems, each, dim_})
+               .transpose(0, 1)
+               .flatten(1, 2)
+               .to(options.tensors);
 }
 
 at::Tensor FunctionTarget::log_density(const at::Tensor& z) const {
@@ -45,6 +58,18 @@ std::shared_ptr<const Target> FunctionTarget::select(const at::Tensor& index) co
   auto part = std::make_shared<FunctionTarget>(*this);
   part->index_ = index_.index_select(0, index);
   return part;
+}
+
+std::optional<at::Tensor> FunctionTarget::exact_sample(int64_t k, at::Generator& rng) const {
+  if (!draws_.defined()) return {};
+  const int64_t count = draws_.size(1);
+  const at::Tensor own = draws_.index_select(0, index_);
+  const at::Tensor order =
+      fill_uniform(at::empty({own.size(0), count}, own.options().dtype(at::kDouble)), rng)
+          .argsort(int64_t{1})
+          .repeat({1, (k + count - 1) / count})
+          .slice(1, 0, k);
+  return own.gather(1, order.unsqueeze(2).expand({-1, -1, dim_}));
 }
 
 }  // namespace crais

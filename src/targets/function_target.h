@@ -19,10 +19,14 @@ struct FunctionTargetOptions {
   int64_t dim = 1;
   at::TensorOptions tensors = at::kDouble;  ///< dtype and device of particles
   at::Tensor starts = {};                   ///< [S,D]: see Traits
+  at::Tensor draws = {};                    ///< [C,N,D]: of C chains that somebody else ran
 };
 
 /// Densities computed by a function of ATen or LibTorch operations. The gradient comes from
 /// autograd. Several threads may call the function at once: it must be thread-safe.
+///
+/// The first half of each chain of `draws` becomes Traits::draws. The second half counts as exact
+/// draws: each problem has a stretch of it for itself, of all chains.
 ///
 ///     crais::FunctionTarget normal({.dim = 2}, [](const at::Tensor& z) {
 ///       return -0.5 * z.square().sum(-1);                            // [P,K,D] -> [P,K]
@@ -44,10 +48,13 @@ class FunctionTarget : public Target {
   /// Throws Error kArgument if the function does not return [P,K].
   at::Tensor log_density(const at::Tensor& z) const override;
   std::shared_ptr<const Target> select(const at::Tensor& index) const override;
+  /// Every draw of a problem once, in random order, before one comes again.
+  std::optional<at::Tensor> exact_sample(int64_t k, at::Generator& rng) const override;
 
  private:
   IndexedLogDensity log_density_;
   at::Tensor index_;  // [P] int64
+  at::Tensor draws_;  // [P,M,D] of all problems; undefined: none
   int64_t dim_;
 };
 

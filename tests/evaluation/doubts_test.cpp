@@ -56,6 +56,16 @@ TEST(Doubts, ReplicatesContradictEachOther) {
   EXPECT_FALSE(has(doubts(results_of(values, 0.5)), Doubt::kReplicates));  // as their errors say
 }
 
+TEST(Doubts, OneReplicateDecides) {
+  Values values = kAgree;
+  EXPECT_FALSE(has(doubts(results_of(values, 0.02)), Doubt::kOne));
+  values[3] = 2.5;  // of ten, a third of their sum
+  EXPECT_TRUE(has(doubts(results_of(values, 0.5)), Doubt::kOne));
+  EXPECT_FALSE(has(doubts(results_of(values, 1.0)), Doubt::kOne));
+  values[3] = -2.5;  // a low one moves little
+  EXPECT_FALSE(has(doubts(results_of(values, 0.5)), Doubt::kOne));
+}
+
 TEST(Doubts, TheWeightsOfAReplicateMayHaveNoVariance) {
   RunResults results = results_of(kAgree, 0.02);
   results.chunks.at(1).runs.front().flags[2] = kMissedTarget;

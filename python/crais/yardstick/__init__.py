@@ -6,8 +6,7 @@
 
 `python3 -m crais.yardstick` estimates all of them by the defaults of `crais.log_normalizer`.
 Each function below is a log density, z [B, D] -> [B]; its docstring is the density's `source`.
-Scales are logarithms. A name that ends in -nc is a model that is not centred: its effects are
-standardised.
+Scales are logarithms. -nc: a model that is not centred, whose effects are standardised.
 """
 
 from __future__ import annotations
