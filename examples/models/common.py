@@ -19,9 +19,7 @@ Prepare = Callable[[Tensor], Tensor]  # a batch as it is stored -> x
 
 def arguments(doc: str | None) -> argparse.Namespace:
     """The flags of every script; also one thread and a fixed seed."""
-    parser = argparse.ArgumentParser(
-        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", help="the .pt2 file to write")
     parser.add_argument("--data", help="folder with MNIST's IDX files ($CRAIS_DATA)")
     parser.add_argument("--weights", help="keep trained weights here; if it exists, do not train")

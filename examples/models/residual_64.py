@@ -63,9 +63,7 @@ flags = common.arguments(__doc__)
 network = decoder().eval()
 with torch.no_grad():
     images = network(torch.randn(500, LATENT))
-print(
-    f"pixels: mean {images.mean():.3f}, standard deviation over images {images.std(0).mean():.3f}"
-)
+print(f"pixels: mean {images.mean():.3f}, standard deviation over images {images.std(0).mean():.3f}")
 crais.export(
     flags.out,
     decoder=network,

@@ -546,10 +546,8 @@ def _normalised(call: _Call, chain: _Chain, groups: int, eps: float, *parts: Ten
 _CROPS: dict[str, Callable[..., tuple[int, list[slice]]]] = {
     "slice": lambda shape, dim=0, *places: (dim, [slice(*places or [None])]),
     "select": lambda shape, dim, place: (dim, [slice(place % shape[dim], place % shape[dim] + 1)]),
-    "split": lambda shape, size, dim=0: (
-        dim, [slice(i, i + size) for i in range(0, shape[dim], size)]
-    ),
-}  # fmt: skip
+    "split": lambda shape, size, dim=0: (dim, [slice(i, i + size) for i in range(0, shape[dim], size)]),
+}
 
 
 def _cropped(call: _Call, chain: _Chain, *places: Any) -> Any:

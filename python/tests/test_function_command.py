@@ -34,9 +34,8 @@ def folder(tmp_path):
 
 def command(folder, *arguments):
     return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", COMMAND, *arguments],
-        cwd=folder, capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-W", "ignore", "-c", COMMAND, *arguments], cwd=folder, capture_output=True, text=True
+    )
 
 
 FEW = ("--budget=4000", "--problems=4", "--threads=1", "--quiet")

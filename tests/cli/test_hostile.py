@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from .programs import DENSITY, Argument, Case, Program, environment, copy, edit, refusals
+from .programs import DENSITY, Argument, Case, Program, copy, edit, environment, refusals
 
 SMALL = "--simulate 24 --steps 8 --chains 4 --chunk 8 --quiet".split()
 LONG = "n" * 300
@@ -103,9 +103,8 @@ def test_signals_end_everything_in_two_seconds(target: str, number: signal.Signa
     (64, "--error 0.1 --control 0", "--error needs a control", "--control is 0"),
     (64, "--control 16 --method iwae:9", "--control", "no method anneals"),
     (64, "--pilot-chains 900000000 --quiet", "--pilot-chains", "this machine has"),
-    (64, "--chains 900000000 --resample systematic:0.5 --steps 4 --quiet", "--chains",
-     "this machine has"),
-)  # fmt: skip
+    (64, "--chains 900000000 --resample systematic:0.5 --steps 4 --quiet", "--chains", "this machine has"),
+)
 def test_numbers(eval_loglik: Program, vae: Path, case: Case) -> None:
     eval_loglik.refuse(case, vae, "--simulate", "24")
 
