@@ -39,7 +39,7 @@ file(CHMOD ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/reproduce PERMISSIONS
 if(SKBUILD)
   install(TARGETS _crais LIBRARY DESTINATION crais COMPONENT python)
   install(TARGETS crais LIBRARY DESTINATION crais/lib COMPONENT python)
-  install(TARGETS ${CRAIS_PROGRAMS} RUNTIME DESTINATION crais/bin COMPONENT python)
+  install(TARGETS programs RUNTIME DESTINATION crais/bin COMPONENT python)
   install(FILES ${PROJECT_BINARY_DIR}/python/crais/_built.py DESTINATION crais COMPONENT python)
   # Those who compiled in what they did not write pass its licences on.
   file(GLOB licences ${bundled}/usr/share/doc/*/copyright ${bundled}/*/LICENSE)

@@ -31,7 +31,7 @@ def run() -> None:
         importlib.import_module("crais.function_command").run(sys.argv[1:])
         return
     package = Path(__file__).absolute().parent
-    program = package / "bin" / name
+    program = package / "bin" / "crais"
     environment = dict(os.environ)
     torch = importlib.util.find_spec("torch")
     if torch is not None and torch.origin is not None:

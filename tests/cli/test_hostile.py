@@ -32,6 +32,10 @@ QUICK = {
 OTHERS = pytest.mark.parametrize("name", QUICK)
 
 
+def test_the_file_of_all_programs_says_their_names() -> None:
+    Program("crais").expect(64, "crais: start it as estimate-logz, eval-loglik or train-vae", args=[])
+
+
 @pytest.fixture(scope="module")
 def run(vae: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished run."""

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "programs/eval_loglik/commands.h"
 #include "programs/eval_loglik/eval_run.h"
 #include "programs/run_program.h"
@@ -14,8 +12,9 @@ int evaluate(EvalSettings settings, const CommandLine& cli) {
   return 0;
 }
 
-/// Runs a command whose flags are those of an evaluation.
-int run(const CommandLine& cli) {
+}  // namespace
+
+int eval_loglik(const CommandLine& cli) {
   const std::string& first = cli.operands().front();
   if (first == "merge") return merge_evaluations(cli);
   if (first == "diagnose") return diagnose_evaluation(cli);
@@ -25,11 +24,4 @@ int run(const CommandLine& cli) {
   return evaluate(read_settings(cli), cli);
 }
 
-}  // namespace
 }  // namespace crais
-
-int main(int argc, char** argv) {
-  return crais::run_main("eval-loglik", [&] {
-    return crais::run({crais::eval_loglik_synopsis(), {argv + std::min(argc, 1), argv + argc}});
-  });
-}

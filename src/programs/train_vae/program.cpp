@@ -35,7 +35,9 @@ class TrainingProgress : public TrainingObserver {
   bool is_begun_ = false;
 };
 
-int train(const CommandLine& cli) {
+}  // namespace
+
+int train_vae(const CommandLine& cli) {
   const TrainVaeOptions options = train_vae_options(cli);
   install_interrupt_handler();
   TrainingProgress progress(options.quiet);
@@ -47,11 +49,4 @@ int train(const CommandLine& cli) {
   return 0;
 }
 
-}  // namespace
 }  // namespace crais
-
-int main(int argc, char** argv) {
-  return crais::run_main("train-vae", [&] {
-    return crais::train(crais::CommandLine(crais::train_vae_synopsis(), argc, argv));
-  });
-}
