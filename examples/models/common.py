@@ -109,11 +109,7 @@ class Vae(nn.Module):
     """A decoder with its likelihood and prior, and an encoder to train them."""
 
     def __init__(
-        self,
-        encoder: nn.Module,
-        decoder: nn.Module,
-        likelihood: crais.Likelihood,
-        prior: crais.Prior | None = None,
+        self, encoder: nn.Module, decoder: nn.Module, likelihood: crais.Likelihood, prior: crais.Prior | None = None
     ) -> None:
         super().__init__()
         self.encoder, self.decoder, self.likelihood = encoder, decoder, likelihood

@@ -314,10 +314,7 @@ def _of_bijection(prior: D.Distribution, free: Coordinates, named: str) -> Coord
         return log_prob + free.log_density(x) + width.log().sum()
 
     return Coordinates(
-        free.dim,
-        lambda e: free.point(centre + width * e),
-        log_density,
-        lambda count: (drawn(count) - centre) / width,
+        free.dim, lambda e: free.point(centre + width * e), log_density, lambda count: (drawn(count) - centre) / width
     )
 
 

@@ -171,10 +171,7 @@ def export(
     with model.in_eval_mode():
         with OwnNumbers():
             found = model.captured(
-                name or os.path.splitext(os.path.basename(path))[0],
-                simulate,
-                fused=fused,
-                binarisation=binarisation,
+                name or os.path.splitext(os.path.basename(path))[0], simulate, fused=fused, binarisation=binarisation
             )
         if "pairs.z" in found.arrays:
             notes.append(f"{simulate} simulated pairs are stored for certificates")

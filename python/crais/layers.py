@@ -613,8 +613,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys("view _unsafe_view reshape detach clone alias squeeze unsqueeze expand".split(), _same),
     # By the names that versions of PyTorch trace them under.
     **dict.fromkeys(
-        "_native_batch_norm_legit_no_training native_batch_norm cudnn_batch_norm".split(),
-        _batch_normalised,
+        "_native_batch_norm_legit_no_training native_batch_norm cudnn_batch_norm".split(), _batch_normalised
     ),
     **dict.fromkeys(
         "upsample_bilinear2d upsample_bicubic2d upsample_linear1d _upsample_nearest_exact2d "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import importlib
 import inspect
 import os
@@ -18,23 +19,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from crais import errors
-
-INSTALL = "pip install . in the folder of crais"
+from crais import errors, programs
 
 
+@functools.cache
 def extension() -> Any:
     """crais._crais. Raises ImportError, which says what to type, where it cannot be used."""
-    try:
-        built = importlib.import_module("crais._built")
-    except ImportError:
-        raise ImportError(f"this part of crais is compiled, and it is not installed: {INSTALL}") from None
-    minor, here = (".".join(version.split(".")[:2]) for version in (built.TORCH, torch.__version__))
-    if minor != here:
-        raise ImportError(
-            f"crais was built with torch {built.TORCH}, and this is torch {torch.__version__}; "
-            f"pip install 'torch=={minor}.*', or build it again: {INSTALL}"
-        )
+    programs.library()
     return importlib.import_module("crais._crais")
 
 

@@ -34,6 +34,8 @@ def dynamic_metadata(field: str, settings: object = None) -> list[str]:
 def _name_torch() -> None:
     """For cmake/torch_of_python.cmake."""
     torch = _torch()
+    if os.environ.get("CRAIS_TORCH"):
+        return
     if torch is None:
         sys.exit("crais is compiled against torch, and there is none: pip install torch")
     os.environ["CRAIS_TORCH"] = str(torch.locate_file("torch"))

@@ -71,7 +71,7 @@ def test_names_of_folders(name: str, code: int, word: str, out: Argument) -> Non
 @OTHERS
 @pytest.mark.parametrize("where", ["/dev/full", ""], ids=["full", "closed"])
 def test_output_that_cannot_be_written(name: str, where: str) -> None:
-    program, out = Program(name), None if not where else open(where, "w")
+    program, out = Program(name), None if not where else os.open(where, os.O_WRONLY)
     done = subprocess.run(
         [*program.command, *QUICK[name]], env=environment(program.env), stderr=subprocess.PIPE,
         stdout=out, text=True, preexec_fn=None if out else lambda: os.close(1),

@@ -48,7 +48,7 @@ using TargetOf = std::function<std::shared_ptr<const Target>(LogzSettings& setti
 void estimate_logz(const CommandLine& cli, const TargetOf& target_of);
 
 /// The same for a registered target, or a list of these. Returns the exit code.
-int estimate_logz(const CommandLine& cli);
+int estimate_logz(int argc, char** argv);
 
 /// `count` rows of z [K,2], resampled systematically by their weights [K]. The chosen rows have
 /// equal weight. float64.

@@ -104,7 +104,8 @@ void estimate_logz(const CommandLine& cli, const TargetOf& target_of) {
   print(report, settings);
 }
 
-int estimate_logz(const CommandLine& cli) {
+int estimate_logz(int argc, char** argv) {
+  const CommandLine cli(estimate_logz_synopsis(), argc, argv);
   if (cli.operands().front() == "list" && cli.operands().size() == 1) {
     cli.allow_only({}, "list only prints the targets; the flag applies to estimates");
     list_targets();

@@ -37,8 +37,8 @@ class TrainingProgress : public TrainingObserver {
 
 }  // namespace
 
-int train_vae(const CommandLine& cli) {
-  const TrainVaeOptions options = train_vae_options(cli);
+int train_vae(int argc, char** argv) {
+  const TrainVaeOptions options = train_vae_options({train_vae_synopsis(), argc, argv});
   install_interrupt_handler();
   TrainingProgress progress(options.quiet);
   const Training done = train_vae(options, progress);

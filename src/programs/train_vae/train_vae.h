@@ -59,6 +59,6 @@ struct Training {
 Training train_vae(const TrainVaeOptions& options, TrainingObserver& observer);
 
 /// The program: trains, and returns the exit code.
-int train_vae(const CommandLine& cli);
+int train_vae(int argc, char** argv);
 
 }  // namespace crais
