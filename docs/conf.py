@@ -84,7 +84,7 @@ def link_to_sources(app: Any, docname: str, source: list[str]) -> None:
         if REPOSITORY:
             return f"[{text}]({REPOSITORY}/blob/main/{target.relative_to(ROOT)}{anchor})"
         if target.is_file():
-            return "{download}`%s <%s>`" % (text.replace("`", ""), path)  # roles hold no code
+            return f"{{download}}`{text.replace('`', '')} <{path}>`"  # roles hold no code
         return text
 
     source[0] = re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)", replaced, source[0])

@@ -37,7 +37,7 @@ def seed(target, name, content):
 
 def dictionary(target, words):
     DICTIONARIES.mkdir(exist_ok=True)
-    lines = ['"%s"' % "".join(escaped(c) for c in word) for word in sorted(set(words))]
+    lines = [f'"{"".join(map(escaped, word))}"' for word in sorted(set(words))]
     (DICTIONARIES / f"{target}.dict").write_text("\n".join(lines) + "\n")
 
 
@@ -105,7 +105,7 @@ def trained(programs, work):
     seed("checkpoint", "bernoulli", in_lines(vae, "crais"))
     seed("training_state", "two-epochs", in_lines(state, "crais_training"))
     programs.run("train-vae", "--data-dir", ".", "--latent", 2, "--hidden", 2, "--hidden", 3, "--act", "elu",
-                 "--likelihood", "gaussian:0.5", "--binarisation", "none", "--epochs", 1, "--out", "other")
+                 "--likelihood", "gaussian:0.5", "--binarisation", "none", "--epochs", 1, "--out", "other")  # fmt: skip
     seed("checkpoint", "gaussian", in_lines((work / "other/vae.safetensors").read_bytes(), "crais"))
 
 
@@ -123,19 +123,18 @@ def content_of(path):
 
 
 def evaluated(programs, work):
-    run = ["eval-loglik", "vae/vae.safetensors", "--simulate", 3, "--chunk", 2, "--chains", 2, "--steps", 3, "--pilot-chains", 4]
+    run = "eval-loglik vae/vae.safetensors --simulate 3 --chunk 2 --chains 2 --steps 3 --pilot-chains 4".split()
     programs.run(*run, "--out", "ais")
     folder_seed("ais", work / "ais")
     whole = [(path.relative_to(work / "ais").as_posix(), path.read_bytes()) for path in (work / "ais").rglob("*.json")]
     seed("results", "as-written", bundle(whole))
-    programs.run(*run, "--method", "bidirectional", "--method", "iwae:4", "--repeats", 2, "--base", "encoder", "--out",
-                 "methods")
+    programs.run(*run, *"--method bidirectional --method iwae:4 --repeats 2 --base encoder --out methods".split())
     folder_seed("methods", work / "methods")
     programs.run(*run, "--path", "f:jensen-shannon", "--per-image", "--out", "path")
     folder_seed("learned-path", work / "path")
     # Expectations are estimate-logz's; the reader is the same.
     programs.run("estimate-logz", "normal:1", "--problems", 3, "--chunk", 2, "--chains", 2, "--steps", 3, "--expect",
-                 "moments", "--out", "logz")
+                 "moments", "--out", "logz")  # fmt: skip
     folder_seed("expectations", work / "logz", run=work / "ais/run.json")
     seed("json", "run", (work / "ais/run.json").read_bytes())
     seed("json", "summary", (work / "ais/summary.json").read_bytes())
@@ -178,13 +177,13 @@ def small_files():
     seed("json", "all-kinds", '{"a": [1, -2.5e3, true, null, "\\u00e9\\n"], "b": {}}')
     header = {"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
               "b": {"dtype": "U8", "shape": [1, 2], "data_offsets": [4, 6]},
-              "c": {"dtype": "I64", "shape": [], "data_offsets": [6, 14]}}
+              "c": {"dtype": "I64", "shape": [], "data_offsets": [6, 14]}}  # fmt: skip
     text = json.dumps(header, separators=(",", ":")).encode()
     seed("safetensors", "types", struct.pack("<Q", len(text)) + text + bytes(range(14)))
     dictionary("safetensors", ['"dtype":', '"shape":', '"data_offsets":', '"__metadata__":', "F64", "F32", "I64", "U8",
-                               "18446744073709551615"])
+                               "18446744073709551615"])  # fmt: skip
     dictionary("npy", ["descr", "fortran_order", "shape", "True", "False", "<f8", "<f4", "<f2", ">i8", "|b1", "|u1",
-                       "<u2", "<u4", "()", "(1,)", "9223372036854775807"])
+                       "<u2", "<u4", "()", "(1,)", "9223372036854775807"])  # fmt: skip
 
 
 def stored_files():
@@ -204,9 +203,10 @@ def stored_files():
     for name, content in manifests.items():
         seed("manifest", name, in_lines(content, "crais"))
     keys = re.findall(r'(?:text|integer|number|words|shape|field|find|name_of|image|along_axes|contains)\("([a-z_]+)"',
-                      (SOURCE / "models/model_manifest.cpp").read_text())
+                      (SOURCE / "models/model_manifest.cpp").read_text())  # fmt: skip
     dictionary("manifest", [f'"{key}":' for key in keys])
-    keys = re.findall(r'(?:text|natural|size|sizes|number|at)\("([a-z_]+)"', (SOURCE / "models/checkpoint.cpp").read_text())
+    source = (SOURCE / "models/checkpoint.cpp").read_text()
+    keys = re.findall(r'(?:text|natural|size|sizes|number|at)\("([a-z_]+)"', source)
     dictionary("checkpoint", [f'"{key}":' for key in keys])
 
 
@@ -221,7 +221,7 @@ def spec_texts():
         seed("specs", name.replace("/", "-"), name)
     texts = ["laplace:1.1,rounds=20", "constant-rate:32,max-step=0.1", "f:alpha:0.5", "power:0.5", "iwae:500",
              "ghmc:0.8", "normal:3", "mixture:2", "logistic-regression:pima,variance=5", "gaussian:0.5",
-             "cess:0.9", "cosine:1e-5", "static:7", "threshold:127", "modes:laplace", "pilot:encoder"]
+             "cess:0.9", "cosine:1e-5", "static:7", "threshold:127", "modes:laplace", "pilot:encoder"]  # fmt: skip
     for i, text in enumerate(texts):
         seed("specs", f"parameters-{i:02}", text)
     dictionary("specs", [f"{key}=" for key in keys] + [f"{name}:" for name in names] + [":", ",", "1e308", "-1", "nan"])
@@ -236,9 +236,9 @@ def flag_texts():
                         "--dequantise", "uniform:1", "--shard", "1/2", "--step-size", "0.5"],
         "train-vae": ["--data", "synthetic:60", "--hidden", "20,10", "--betas", "0.9,0.99", "--decay",
                       "cosine:1e-5", "--likelihood", "gaussian:2", "--objective", "iwae:3"],
-    }
+    }  # fmt: skip
     words = {word for path in (SOURCE / "src").rglob("*.cpp")
-             for word in re.findall(r'option::\w+\(\s*"([a-z-]+)"', path.read_text())}
+             for word in re.findall(r'option::\w+\(\s*"([a-z-]+)"', path.read_text())}  # fmt: skip
     rows = re.findall(r'&E::\w+, "(\w+)", "([a-z-]*)"', (SOURCE / "src/evaluation/option_table.cpp").read_text())
     words |= {flag or name.replace("_", "-") for name, flag in rows}
     for program, arguments in lines.items():

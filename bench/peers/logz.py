@@ -119,7 +119,7 @@ def blackjax(package, p, seed):
     settings = {"step_size": 0.1, "inverse_mass_matrix": jax.numpy.eye(p.dim), "num_integration_steps": leapfrog}
     smc = package.adaptive_tempered_smc(
         lambda e: -0.5 * (e**2).sum(), log_likelihood, package.hmc.build_kernel(), package.hmc.init,
-        package.smc.extend_params(settings), resampling.systematic, 0.5, num_mcmc_steps=moves)
+        package.smc.extend_params(settings), resampling.systematic, 0.5, num_mcmc_steps=moves)  # fmt: skip
     key, start = jax.random.split(jax.random.PRNGKey(seed))
     state = smc.init(jax.random.normal(start, (particles, p.dim)))
     step, log_z, p.evaluations = jax.jit(smc.step), 0.0, particles
@@ -182,7 +182,7 @@ def table(file):
         cost = error**2 * sum(one["evaluations"] for one in each) / len(each)
         print(f"| {problem} | {truth:.4f} | {peer} | {len(each)} | {mean(each, 'value', 4)} "
               f"| {mean(each, 'claimed', 4)} | {error:.4f} | {mean(each, 'evaluations', 0)} | {cost:,.1f} "
-              f"| {mean(each, 'seconds', 1)} |")
+              f"| {mean(each, 'seconds', 1)} |")  # fmt: skip
 
 
 if __name__ == "__main__":

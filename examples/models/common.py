@@ -19,9 +19,7 @@ Prepare = Callable[[Tensor], Tensor]  # a batch as it is stored -> x
 
 def arguments(doc: str | None) -> argparse.Namespace:
     """The flags of every script; also one thread and a fixed seed."""
-    parser = argparse.ArgumentParser(
-        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", help="the .pt2 file to write")
     parser.add_argument("--data", help="folder with MNIST's IDX files ($CRAIS_DATA)")
     parser.add_argument("--weights", help="keep trained weights here; if it exists, do not train")
@@ -111,11 +109,7 @@ class Vae(nn.Module):
     """A decoder with its likelihood and prior, and an encoder to train them."""
 
     def __init__(
-        self,
-        encoder: nn.Module,
-        decoder: nn.Module,
-        likelihood: crais.Likelihood,
-        prior: crais.Prior | None = None,
+        self, encoder: nn.Module, decoder: nn.Module, likelihood: crais.Likelihood, prior: crais.Prior | None = None
     ) -> None:
         super().__init__()
         self.encoder, self.decoder, self.likelihood = encoder, decoder, likelihood

@@ -10,6 +10,4 @@ import crais
 
 flags = common.arguments(__doc__)
 vae = common.Vae(common.conv_encoder(32), common.conv_decoder(32), crais.Bernoulli())
-common.fit_and_export(
-    vae, flags, latent=32, prepare=common.binarised, epochs=8, binarisation="dynamic"
-)
+common.fit_and_export(vae, flags, latent=32, prepare=common.binarised, epochs=8, binarisation="dynamic")

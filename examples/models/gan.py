@@ -75,9 +75,7 @@ def noise_scale(generator: nn.Module, x: Tensor, steps: int = 500) -> float:
 flags = common.arguments(__doc__)
 images = common.mnist(flags.data, "train")
 generator = nn.Sequential(common.conv_decoder(LATENT), nn.Sigmoid())
-common.train_or_load(
-    generator, flags, lambda: train(generator, images[:-1000], flags.epochs or EPOCHS)
-)
+common.train_or_load(generator, flags, lambda: train(generator, images[:-1000], flags.epochs or EPOCHS))
 sd = noise_scale(generator, common.grey(images[-200:]))
 print(f"standard deviation of the noise {sd:.4f}")
 crais.export(

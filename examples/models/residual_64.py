@@ -31,11 +31,7 @@ class Block(nn.Module):
 
 def up(inputs: int, outputs: int) -> nn.Sequential:
     """Twice the height and width."""
-    return nn.Sequential(
-        nn.Conv2d(inputs, outputs, 1),
-        nn.Upsample(scale_factor=2, mode="nearest"),
-        Block(outputs),
-    )
+    return nn.Sequential(nn.Conv2d(inputs, outputs, 1), nn.Upsample(scale_factor=2, mode="nearest"), Block(outputs))
 
 
 def decoder() -> nn.Sequential:
@@ -63,13 +59,7 @@ flags = common.arguments(__doc__)
 network = decoder().eval()
 with torch.no_grad():
     images = network(torch.randn(500, LATENT))
-print(
-    f"pixels: mean {images.mean():.3f}, standard deviation over images {images.std(0).mean():.3f}"
-)
+print(f"pixels: mean {images.mean():.3f}, standard deviation over images {images.std(0).mean():.3f}")
 crais.export(
-    flags.out,
-    decoder=network,
-    likelihood=crais.DiscretizedLogistic(0.1),
-    latent=LATENT,
-    image_shape=(3, 64, 64),
+    flags.out, decoder=network, likelihood=crais.DiscretizedLogistic(0.1), latent=LATENT, image_shape=(3, 64, 64)
 )

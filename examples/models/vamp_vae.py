@@ -27,6 +27,4 @@ prior_images = PseudoImages(common.mnist(flags.data, "train")[:200])
 encoder = common.Code(nn.Sequential(nn.Flatten(), common.mlp(784, 300, 80)))
 decoder = nn.Sequential(common.mlp(40, 300, 784), nn.Unflatten(1, (1, 28, 28)))
 vae = common.Vae(encoder, decoder, crais.Bernoulli(), crais.VampPrior(encoder, prior_images))
-common.fit_and_export(
-    vae, flags, latent=40, prepare=common.binarised, epochs=12, rate=2e-3, binarisation="dynamic"
-)
+common.fit_and_export(vae, flags, latent=40, prepare=common.binarised, epochs=12, rate=2e-3, binarisation="dynamic")

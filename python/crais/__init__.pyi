@@ -11,6 +11,9 @@ from crais.errors import NoInputError as NoInputError
 from crais.errors import OutputError as OutputError
 from crais.errors import PlanError as PlanError
 from crais.errors import UsageError as UsageError
+from crais.evaluation import certify as certify
+from crais.evaluation import evaluate as evaluate
+from crais.evaluation import log_normalizer as log_normalizer
 from crais.exporting import ExportReport as ExportReport
 from crais.exporting import export as export
 from crais.likelihoods import Bernoulli as Bernoulli
@@ -34,9 +37,6 @@ from crais.priors import Mixture as Mixture
 from crais.priors import Prior as Prior
 from crais.priors import StandardNormal as StandardNormal
 from crais.priors import VampPrior as VampPrior
-from crais.evaluation import certify as certify
-from crais.evaluation import evaluate as evaluate
-from crais.evaluation import log_normalizer as log_normalizer
 from crais.results import BayesFactor as BayesFactor
 from crais.results import Comparison as Comparison
 from crais.results import Evidence as Evidence

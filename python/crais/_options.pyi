@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from typing_extensions import TypedDict
 
@@ -40,7 +41,7 @@ _OfModels = TypedDict("_OfModels", {
     "decoder": Function | None, "encoder": Function | None, "log_joint": Function | None,
     "log_prior": Function | None, "latent": Latent | None, "image_shape": Sequence[int] | None,
     "labels": Any, "key": str | None, "layout": str | None, "missing": str | None,
-    "dtype": torch.dtype | str | None,
+    "dtype": torch.dtype | str | None, "rng": np.random.Generator | None,
 }, total=False)
 
 _OfDensities = TypedDict("_OfDensities", {

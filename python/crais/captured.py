@@ -222,7 +222,7 @@ def digest_of(functions: Iterable[Any], values: Iterable[Tensor]) -> str:
         while isinstance(function, functools.partial):
             function = function.func
         if not inspect.isroutine(function):  # of a class, `inspect` parses the whole file
-            function = getattr(function, "forward", getattr(type(function), "__call__", None))
+            function = getattr(function, "forward", getattr(type(function), "__call__", None))  # noqa: B004
         with contextlib.suppress(OSError, TypeError, SyntaxError, tokenize.TokenError):  # a file may have changed
             source.update(inspect.getsource(function).encode())
     for value in values:

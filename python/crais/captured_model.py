@@ -36,14 +36,7 @@ GRAD_TOLERANCE = 1e-3
 SAME_TOLERANCE = 1e-5  # of one way, early and late: compilers may fuse what is called often
 
 # Of the functions that a reader calls: latents, a datum, uniform numbers, labels.
-_INPUTS = {
-    "joint": "zxy",
-    "joint_bfloat16": "zxy",
-    "encode": "xy",
-    "output": "zy",
-    "prior": "z",
-    "simulate": "zuy",
-}
+_INPUTS = {"joint": "zxy", "joint_bfloat16": "zxy", "encode": "xy", "output": "zy", "prior": "z", "simulate": "zuy"}
 _CHECK_ROWS = 4
 _DRAWN_ROWS = 64  # that are drawn at once
 _DIRECTIONS = 3  # random ones, along which a density is looked at
@@ -183,13 +176,7 @@ class CapturedModel:
         return functions
 
     def captured(
-        self,
-        name: str,
-        simulate: int,
-        *,
-        forces: bool = False,
-        fused: bool = True,
-        binarisation: str | None = None,
+        self, name: str, simulate: int, *, forces: bool = False, fused: bool = True, binarisation: str | None = None
     ) -> Captured:
         """All of it, with `simulate` pairs where no function draws; checked, as by `checks`."""
         functions, arrays = self.functions(forces), self.checks(forces)
@@ -305,12 +292,7 @@ class CapturedModel:
             arrays |= {"prior.loc": loc.float(), "prior.scale_tril": scale_tril.float()}
         return arrays
 
-    def describe(
-        self,
-        functions: dict[str, Function],
-        name: str,
-        binarisation: str | None = None,
-    ) -> dict[str, Any]:
+    def describe(self, functions: dict[str, Function], name: str, binarisation: str | None = None) -> dict[str, Any]:
         """What a reader must know of it (models/model_manifest.h)."""
         likelihood, names = self.likelihood, ["log_joint", "log_joint"]
         if likelihood is not None:

@@ -75,9 +75,7 @@ def density_of(
     be annealed, or does not fall along a coordinate; DataError where a likelihood is NaN or +inf at
     draws of the prior.
     """
-    spaces = {
-        "prior": prior, "prior_transform": prior_transform, "support": support, "base": base,
-    }  # fmt: skip
+    spaces = {"prior": prior, "prior_transform": prior_transform, "support": support, "base": base}
     given = [name for name, value in spaces.items() if value is not None]
     if len(given) > 1:
         raise UsageError(f"give {given[0]} or {given[1]}, not both: each says where z lies")
@@ -287,10 +285,7 @@ _FORMS: list[tuple[Callable[[Function], Function], str]] = [
         lambda function: torch.vmap(lambda row: function(row).reshape(())),
         "the function is of one row: torch.vmap makes it one of many",
     ),
-    (
-        _one_by_one,
-        "the function is of one row, and is called row by row: torch.vmap cannot take it",
-    ),
+    (_one_by_one, "the function is of one row, and is called row by row: torch.vmap cannot take it"),
 ]
 
 
@@ -337,11 +332,7 @@ def _checked_transform(transform: Function, dim: int) -> Function:
                 raise UsageError("prior_transform has no gradient: is there a .detach(), NumPy in it?")
             return form
     theta = _tried(transform, u)
-    _explain_numpy(
-        theta,
-        "prior_transform",
-        "write it in PyTorch, or give scipy.stats distributions as prior",
-    )
+    _explain_numpy(theta, "prior_transform", "write it in PyTorch, or give scipy.stats distributions as prior")
     if isinstance(theta, Exception):
         raise theta
     raise UsageError(

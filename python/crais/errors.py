@@ -102,8 +102,8 @@ def one_line(program: str) -> Iterator[None]:
         sys.exit(getattr(error, "exit_code", code))
 
 
-def of_kind(kind: int, message: str, is_plan: bool) -> BaseException:
+def of_kind(kind: int, message: str, is_plan: bool) -> Any:
     """The exception for an error of the library."""
-    error = PlanError(message) if is_plan else _KINDS[kind][0](message)
-    setattr(error, "exit_code", _KINDS[kind][1])
+    error: Any = PlanError(message) if is_plan else _KINDS[kind][0](message)
+    error.exit_code = _KINDS[kind][1]
     return error

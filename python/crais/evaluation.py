@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -25,12 +26,12 @@ from crais.captured import (
     required_arguments,
     sizes_of,
 )
+from crais.captured_model import check_bounded, check_density, check_rows, check_unchanged
 from crais.densities import Density, density_of
 from crais.draws import chains_of, doubts_of
 from crais.errors import InternalError, Interrupted, RowShapeError, UsageError
 from crais.gradients import with_gradient
 from crais.images import as_batch, read, shapes_for, tensor_of
-from crais.captured_model import check_bounded, check_density, check_rows, check_unchanged
 from crais.likelihoods import Likelihood
 from crais.models import InMemory, in_memory, own_latent, parts_of, unwrapped
 from crais.priors import Prior
@@ -75,6 +76,7 @@ def evaluate(
     layout: str | None = None,
     missing: str | None = None,
     dtype: torch.dtype | str | None = None,
+    rng: np.random.Generator | None = None,
     progress: bool = True,
     **flags: Unpack[EvaluateOptions],
 ) -> Result:
@@ -111,6 +113,7 @@ def evaluate(
     missing      "nan" if NaN marks numbers of an image that were not seen: log p(x) is then the
                  marginal of the others, for a likelihood of independent elements
     dtype        "float32": evaluate a copy of modules in float64, bfloat16 or half in float32
+    rng          a NumPy Generator that draws the seed, in place of seed=
     progress     show a bar, if tqdm is installed
 
     Returns a `Result`. crais calls the functions with many rows at once, in float32, on the model's
@@ -126,7 +129,7 @@ def evaluate(
 
     Other options are the flags of eval-loglik:
     """
-    options: dict[str, Any] = {_SPELT.get(name, name): value for name, value in flags.items()}
+    options = native.seeded({_SPELT.get(name, name): value for name, value in flags.items()}, rng)
     native.check_names("eval-loglik", flags, evaluate)
     dtype = None if dtype is None else str(dtype).removeprefix("torch.")
     for name in ("data", "data_dir", "simulate", "split"):
@@ -141,10 +144,7 @@ def evaluate(
         raise UsageError("labels is a single number: give [N, ...], one row for each image")
     if missing not in (None, "nan"):
         raise UsageError(f'missing is "nan", for numbers that were not seen, not {missing!r}')
-    functions = {
-        "decoder": decoder, "encoder": encoder, "prior": prior, "log_joint": log_joint,
-        "log_prior": log_prior,
-    }  # fmt: skip
+    functions = {"decoder": decoder, "encoder": encoder, "prior": prior, "log_joint": log_joint, "log_prior": log_prior}
     if isinstance(model, (str, os.PathLike)):
         if (name := os.fspath(model)).startswith("hf://"):
             raise UsageError(f"{name} is on the Hub: give crais.load({name!r}) in its place")
@@ -258,6 +258,7 @@ def log_normalizer(
     draws: Any = None,
     model_args: Sequence[Any] = (),
     model_kwargs: Mapping[str, Any] | None = None,
+    rng: np.random.Generator | None = None,
     progress: bool = True,
     **flags: Unpack[LogNormalizerOptions],
 ) -> Evidence:
@@ -293,6 +294,7 @@ def log_normalizer(
                  first half of each chain fits the base (up to 128 dimensions), and anneals run
                  back from draws of the second: see `Evidence.ratio`
     model_args, model_kwargs   data of a model of NumPyro or Pyro
+    rng          a NumPy Generator that draws the seed, in place of seed=
     progress     show a bar, if tqdm is installed
 
     crais fits a base and draws from it. Draws whose weights have a light tail are the estimate.
@@ -309,7 +311,7 @@ def log_normalizer(
 
     Other options are the flags of estimate-logz:
     """
-    options: dict[str, Any] = {**flags}
+    options = native.seeded(flags, rng)
     for name in options.keys() & _OTHER_NAMES.keys():
         raise UsageError(f"{name}: say {_OTHER_NAMES[name]}")
     native.check_names("estimate-logz", flags, log_normalizer)
@@ -324,8 +326,7 @@ def log_normalizer(
                 raise UsageError(f"{name} is for a function; {target} has its own")
         named = (target, native.by_flag(options))
         return _estimated(
-            lambda run: native.extension().log_normalizer(*named, run, None, None, 0, [], [], False, ""),
-            progress,
+            lambda run: native.extension().log_normalizer(*named, run, None, None, 0, [], [], False, ""), progress
         )
     if draws is not None:
         _set_for_draws(options, base)
@@ -336,12 +337,7 @@ def log_normalizer(
     check_still_eval = check_modes([target, prior_transform])
     with native.as_before(device), OwnNumbers():
         density = density_of(
-            target,
-            dim=dim,
-            value_and_grad=value_and_grad,
-            dtype=options.get("dtype"),
-            device=device,
-            **spaces,
+            target, dim=dim, value_and_grad=value_and_grad, dtype=options.get("dtype"), device=device, **spaces
         )
     if density.dtype is not None:
         options["dtype"] = str(density.dtype).removeprefix("torch.")
@@ -408,8 +404,7 @@ def _estimated(
 def _call_alone(options: dict[str, Any]) -> None:
     options["threads"] = 1
     warnings.warn(
-        "a function of the model keeps state during a call, so only one thread calls it (threads=1)",
-        stacklevel=4,
+        "a function of the model keeps state during a call, so only one thread calls it (threads=1)", stacklevel=4
     )
 
 

@@ -25,8 +25,6 @@ import torch
 from torch import Tensor
 
 from crais.captured import Function, Latent, modules_of, sizes_of, tensors_of
-from crais.errors import UsageError, did_you_mean, first_line
-from crais.forces import processor_flags
 from crais.captured_model import (
     GRAD_TOLERANCE,
     VALUE_TOLERANCE,
@@ -37,6 +35,8 @@ from crais.captured_model import (
     joint_of,
     manifest,
 )
+from crais.errors import UsageError, did_you_mean, first_line
+from crais.forces import processor_flags
 from crais.likelihoods import Likelihood
 from crais.models import captured_model, own_latent, parts_of, unwrapped
 from crais.outputs import unvalidated
@@ -171,10 +171,7 @@ def export(
     with model.in_eval_mode():
         with OwnNumbers():
             found = model.captured(
-                name or os.path.splitext(os.path.basename(path))[0],
-                simulate,
-                fused=fused,
-                binarisation=binarisation,
+                name or os.path.splitext(os.path.basename(path))[0], simulate, fused=fused, binarisation=binarisation
             )
         if "pairs.z" in found.arrays:
             notes.append(f"{simulate} simulated pairs are stored for certificates")

@@ -51,11 +51,7 @@ class ShorterProducts(EagerMode):
         self.count = self.work = 0
 
     def __torch_dispatch__(
-        self,
-        func: Any,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         if not kwargs:
             if func is _aten.convolution_backward.default and _are_float32(args[:3]):

@@ -7,7 +7,8 @@ import functools
 import importlib
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, ContextManager, TypeAlias
+from contextlib import AbstractContextManager as ContextManager
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch

@@ -20,10 +20,7 @@ _LABELS = "label labels target targets y class".split()
 
 
 def read(
-    images: Any,
-    key: str | None = None,
-    layout: str | None = None,
-    limit: int | None = None,
+    images: Any, key: str | None = None, layout: str | None = None, limit: int | None = None
 ) -> tuple[Tensor, Tensor | None]:
     """Images [N, ...] on the CPU, and the labels that lie beside them, if any do.
 

@@ -546,10 +546,8 @@ def _normalised(call: _Call, chain: _Chain, groups: int, eps: float, *parts: Ten
 _CROPS: dict[str, Callable[..., tuple[int, list[slice]]]] = {
     "slice": lambda shape, dim=0, *places: (dim, [slice(*places or [None])]),
     "select": lambda shape, dim, place: (dim, [slice(place % shape[dim], place % shape[dim] + 1)]),
-    "split": lambda shape, size, dim=0: (
-        dim, [slice(i, i + size) for i in range(0, shape[dim], size)]
-    ),
-}  # fmt: skip
+    "split": lambda shape, size, dim=0: (dim, [slice(i, i + size) for i in range(0, shape[dim], size)]),
+}
 
 
 def _cropped(call: _Call, chain: _Chain, *places: Any) -> Any:
@@ -615,8 +613,7 @@ _OPERATIONS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys("view _unsafe_view reshape detach clone alias squeeze unsqueeze expand".split(), _same),
     # By the names that versions of PyTorch trace them under.
     **dict.fromkeys(
-        "_native_batch_norm_legit_no_training native_batch_norm cudnn_batch_norm".split(),
-        _batch_normalised,
+        "_native_batch_norm_legit_no_training native_batch_norm cudnn_batch_norm".split(), _batch_normalised
     ),
     **dict.fromkeys(
         "upsample_bilinear2d upsample_bicubic2d upsample_linear1d _upsample_nearest_exact2d "

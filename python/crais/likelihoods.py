@@ -307,12 +307,7 @@ class _Normal(LocationScale):
     choices, names = ("sd", "log_sd", "log_var"), SPREADS
 
     def __init__(
-        self,
-        sd: float | Tensor | str | None = None,
-        learn: bool = False,
-        *,
-        scale: str | None = None,
-        **domain: Any,
+        self, sd: float | Tensor | str | None = None, learn: bool = False, *, scale: str | None = None, **domain: Any
     ) -> None:
         if sd is not None and scale is not None:
             raise UsageError("give sd, a number, or scale, what the decoder's second tensor is")
@@ -398,11 +393,7 @@ class _Discretized(LocationScale):
     kept: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
     def __init__(
-        self,
-        scale: float | Tensor | str | None = None,
-        learn: bool = False,
-        *,
-        domain: Domain | None = None,
+        self, scale: float | Tensor | str | None = None, learn: bool = False, *, domain: Domain | None = None
     ) -> None:
         super().__init__(scale, learn)
         if domain is not None and not domain[0] < domain[1]:

@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from crais import native
 from crais.captured import Function, Latent, bare, device_of, digest_of, modules_of, other_dtype, sizes_of
+from crais.captured_model import CapturedModel, check_inputs, check_unchanged, manifest, taking_shapes
 from crais.errors import RowShapeError, UsageError
 from crais.forces import MUCH_WORK, processor_has_bfloat16
-from crais.captured_model import CapturedModel, check_inputs, check_unchanged, manifest, taking_shapes
 from crais.likelihoods import Likelihood, named
 from crais.outputs import adapted_encoder, shape_of
 from crais.priors import adapted as adapted_prior

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import importlib
 import inspect
 import os
@@ -14,26 +15,17 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from crais import errors
-
-INSTALL = "pip install . in the folder of crais"
+from crais import errors, programs
 
 
+@functools.cache
 def extension() -> Any:
     """crais._crais. Raises ImportError, which says what to type, where it cannot be used."""
-    try:
-        built = importlib.import_module("crais._built")
-    except ImportError:
-        raise ImportError(f"this part of crais is compiled, and it is not installed: {INSTALL}") from None
-    minor, here = (".".join(version.split(".")[:2]) for version in (built.TORCH, torch.__version__))
-    if minor != here:
-        raise ImportError(
-            f"crais was built with torch {built.TORCH}, and this is torch {torch.__version__}; "
-            f"pip install 'torch=={minor}.*', or build it again: {INSTALL}"
-        )
+    programs.library()
     return importlib.import_module("crais._crais")
 
 
@@ -60,6 +52,15 @@ def by_flag(options: Mapping[str, Any]) -> dict[str, list[Any]]:
         if given := [one for one in values if one is not None and one is not False]:
             flags[name.replace("_", "-")] = given
     return flags
+
+
+def seeded(options: Mapping[str, Any], rng: np.random.Generator | None) -> dict[str, Any]:
+    """The options, with a seed that `rng` draws, where there is one (Scientific Python's SPEC 7)."""
+    if rng is None:
+        return {**options}
+    if options.get("seed") is not None:
+        raise errors.UsageError("give seed or rng, not both: each chooses the random numbers")
+    return {**options, "seed": int(np.random.default_rng(rng).integers(2**63))}
 
 
 def check_names(program: str, given: Iterable[str], *functions: Callable[..., Any]) -> None:
@@ -231,7 +232,7 @@ def call(
     progress: bool,
     unit: str,
     functions: Mapping[str, Callable[..., Any]] = {},
-    device: torch.device = torch.device("cpu"),
+    device: torch.device | None = None,
     check: Callable[[], None] | None = None,
 ) -> tuple[Any, Run]:
     """What `function` of the extension returns, and its run.
@@ -245,7 +246,7 @@ def call(
         raise errors.Interrupted("interrupted; Python is shutting down")
     _running.add(run)
     try:
-        with as_before(device):
+        with as_before(device or torch.device("cpu")):
             returned = function(run)
             if check is not None and run.called and not run.stopped:
                 check()

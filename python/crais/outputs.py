@@ -426,10 +426,9 @@ def _reading(output: Any, again: Callable[[], Any], latent: int | None) -> Calla
             return lambda code: _of_distribution(code[normals[0]])
         return _of_tuple(output, again)
     parts = parts_of(output)
-    for name in _DISTRIBUTIONS:
-        if name in parts:
-            inner = _reading(parts[name], lambda: parts_of(again())[name], latent)
-            return None if inner is None else lambda code: inner(parts_of(code)[name])
+    if found := [name for name in _DISTRIBUTIONS if name in parts]:
+        inner = _reading(parts[found[0]], lambda: parts_of(again())[found[0]], latent)
+        return None if inner is None else lambda code: inner(parts_of(code)[found[0]])
     mean = next((name for name in MEANS if isinstance(parts.get(name), Tensor)), None)
     spread = next((name for name in _LOG_VARS if isinstance(parts.get(name), Tensor)), None)
     if mean is None or spread is None:

@@ -111,11 +111,7 @@ class Gaussian(_Deriving):
     name = "gaussian"
 
     def __init__(
-        self,
-        loc: Tensor,
-        sd: Tensor | float | None = None,
-        scale_tril: Tensor | None = None,
-        learn: bool = True,
+        self, loc: Tensor, sd: Tensor | float | None = None, scale_tril: Tensor | None = None, learn: bool = True
     ) -> None:
         super().__init__()
         if (sd is None) == (scale_tril is None):
@@ -212,10 +208,7 @@ class VampPrior(_Deriving, _DiagonalMixture):
     name = "vamp"
 
     def __init__(
-        self,
-        encode: Callable[[Tensor], tuple[Tensor, Tensor]],
-        pseudo_inputs: Tensor | nn.Module,
-        learn: bool = True,
+        self, encode: Callable[[Tensor], tuple[Tensor, Tensor]], pseudo_inputs: Tensor | nn.Module, learn: bool = True
     ) -> None:
         super().__init__()
         self.encode = encode

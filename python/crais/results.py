@@ -361,11 +361,10 @@ def compare(before: Result, after: Result) -> Comparison:
         raise UsageError("the results have different images: evaluate both models on the same images")
     fields = extension().compare(
         *(
-            (one.log_likelihood.tolist(), one.std_error.tolist(), one.bias_each.tolist(),
-             (one.flags != 0).tolist())
+            (one.log_likelihood.tolist(), one.std_error.tolist(), one.bias_each.tolist(), (one.flags != 0).tolist())
             for one in (after, before)
         )
-    )  # fmt: skip
+    )
     each: dict[str, Any] = {name: np.asarray(fields.pop(name)) for name in ("difference", "std_error")}
     return Comparison(**fields, **each)
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from crais import native
 from crais.errors import Interrupted
 
@@ -42,6 +44,7 @@ class Training:
 def train_vae(
     *,
     on_epoch: Callable[[Metrics], None] | None = None,
+    rng: np.random.Generator | None = None,
     progress: bool = True,
     **options: Unpack[TrainOptions],
 ) -> Training:
@@ -51,6 +54,7 @@ def train_vae(
     >>> crais.evaluate(t.checkpoint, limit=1000)
 
     on_epoch     a function that gets each epoch's metrics as a dictionary, for a logger
+    rng          a NumPy Generator that draws the seed, in place of seed=
     progress     show a bar, if tqdm is installed
 
     Returns a `Training`. Ctrl-C discards the current epoch and raises Interrupted; a call with
@@ -63,7 +67,7 @@ def train_vae(
     def train(run: native.Run) -> Any:
         if on_epoch is not None:
             run.epoch = lambda metrics: on_epoch(json.loads(metrics))
-        return native.extension().train_vae(native.by_flag(options), run)
+        return native.extension().train_vae(native.by_flag(native.seeded(options, rng)), run)
 
     (checkpoint, epochs, best), run = native.call("train-vae", train, progress=progress, unit="images")
     if run.stopped:

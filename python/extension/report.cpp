@@ -29,12 +29,19 @@ std::map<std::string, at::Tensor> arrays_of(const MethodTable& table) {
 }
 
 using Numbers = std::vector<double>;
-/// Values, standard errors, biases, and whether they are flagged.
-using Estimates = std::tuple<Numbers, Numbers, Numbers, std::vector<bool>>;
 
-ImageEstimates estimates_of(const Estimates& given) {
+Numbers numbers_of(const Json& tensor) {
+  const at::Tensor all = tensor.get<at::Tensor>().contiguous();
+  return {all.data_ptr<double>(), all.data_ptr<double>() + all.numel()};
+}
+
+/// From values, standard errors, biases, and whether they are flagged.
+ImageEstimates estimates_of(const Json& a) {
   ImageEstimates found;
-  std::tie(found.value, found.std_error, found.bias, found.flagged) = given;
+  found.value = numbers_of(a[0]);
+  found.std_error = numbers_of(a[1]);
+  found.bias = numbers_of(a[2]);
+  found.flagged = a[3].get<std::vector<bool>>();
   return found;
 }
 
@@ -58,11 +65,11 @@ std::tuple<double, at::Tensor, at::Tensor> plan_of(const RunReport& r) {
 
 /// `count` particles of the first run of a density in the plane, of equal weight [count,2], and the
 /// masses of the modes that its runs found [R,M].
-std::pair<at::Tensor, std::optional<at::Tensor>> cloud_of(const RunReport& r, int64_t count) {
+std::pair<at::Tensor, Array> cloud_of(const RunReport& r, int64_t count) {
   const ChunkRun& run = r.results.chunks.begin()->second.runs.front();
   const auto modes = run.expectations.find("modes");
   return {thinned(run.particles->z[0], run.particles->log_w[0], count, /*seed=*/0),
-          modes == run.expectations.end() ? std::nullopt : std::optional(modes->second.mean)};
+          modes == run.expectations.end() ? Array() : Array(modes->second.mean)};
 }
 
 /// Seconds that the first method has learned on one thread.
@@ -82,92 +89,113 @@ std::string table_text(const std::string& title, const Table::Row& headers,
   return table.text(stdout_width());
 }
 
-std::tuple<double, double, double> numbers_of(const MeanEstimate& m) {
-  return {m.mean, m.data_std_error, m.monte_carlo_std_error};
+at::Tensor numbers_of(const MeanEstimate& m) {
+  return doubles({m.mean, m.data_std_error, m.monte_carlo_std_error});
 }
 
 /// The library's paired comparison, as crais.results.Comparison takes it.
-py::dict compared(const Estimates& after, const Estimates& before) {
-  using namespace py::literals;
-  const Comparison c = compare(estimates_of(after), estimates_of(before));
-  const auto [mean, data_se, mc_se] = numbers_of(c.difference);
-  const py::object unflagged = c.unflagged ? py::cast(numbers_of(*c.unflagged)) : py::none();
-  return py::dict("mean"_a = mean, "data_se"_a = data_se, "mc_se"_a = mc_se, "low"_a = c.low,
-                  "high"_a = c.high, "unpaired_se"_a = c.unpaired_std_error, "bias"_a = c.bias,
-                  "share_better"_a = c.share_better, "clearly_better"_a = c.clearly_better,
-                  "clearly_worse"_a = c.clearly_worse, "flagged"_a = c.flagged,
-                  "unflagged"_a = unflagged, "difference"_a = c.per_image,
-                  "std_error"_a = c.std_error);
+Json compared(const Json& a, const Run& /*run*/) {
+  const Comparison c = compare(estimates_of(a[0]), estimates_of(a[1]));
+  Json fields = {{"clearly_better", c.clearly_better},
+                 {"clearly_worse", c.clearly_worse},
+                 {"flagged", c.flagged},
+                 {"unflagged", c.unflagged ? Json(numbers_of(*c.unflagged)) : Json()},
+                 {"difference", doubles(c.per_image)},
+                 {"std_error", doubles(c.std_error)}};
+  const std::map<std::string, double> numbers = {{"mean", c.difference.mean},
+                                                 {"data_se", c.difference.data_std_error},
+                                                 {"mc_se", c.difference.monte_carlo_std_error},
+                                                 {"low", c.low},
+                                                 {"high", c.high},
+                                                 {"unpaired_se", c.unpaired_std_error},
+                                                 {"bias", c.bias},
+                                                 {"share_better", c.share_better}};
+  for (const auto& [name, value] : numbers) fields[name] = at::scalar_tensor(value, at::kDouble);
+  return fields;
+}
+
+double number_of(const Json& given) { return given.get<at::Tensor>().item<double>(); }
+
+/// A function of a report, whose handle comes first.
+template <typename Of>
+std::function<Json(const Json& arguments, const Run& run)> of_report(const Of& of) {
+  return [of](const Json& a, const Run&) {
+    return Json(of(*reinterpret_cast<RunReport*>(a[0].get<uintptr_t>()), a));
+  };
+}
+
+Json methods_of(const RunReport& r) {
+  Json methods = Json::array();
+  for (const MethodTable& table : tables(r.results))
+    methods.push_back(Json::array({table.method, arrays_of(table)}));
+  return methods;
+}
+
+std::string file_of(const RunReport& r, const std::string& name) {
+  for (const ReportFile& file : r.files)
+    if (file.name == name) return file.content();
+  throw argument_error("no file '" + name + "'");
 }
 
 }  // namespace
 
-void bind_report(py::module_& m) {
-  m.def("compare", &compared);
-  m.def("flag_words", &flag_words);
-  m.def("fixed", &fixed);
-  m.def("significant", &significant);
-  m.def("interval_width", &interval_width);
-  m.def("shortest", py::overload_cast<double>(&shortest));
-  m.def("table", &table_text);
-  m.def("computed_by", [] { return computed_by().dump(); });
-  m.def("difference_of_builds", [](const std::string& stored) {
-    return difference_of_builds(nlohmann::json::parse(stored));
-  });
-  m.def("write_file", [](const std::string& path, const std::string& text) {
-    make_output_folder(std::filesystem::path(path).parent_path());
-    write_file_atomic(path, text);
-  });
-  py::class_<RunReport>(m, "Report")
-      .def_property_readonly("done", [](const RunReport& r) { return r.progress.done; })
-      .def_property_readonly("total", [](const RunReport& r) { return r.progress.total; })
-      .def_property_readonly("summary", [](const RunReport& r) { return r.summary.dump(); })
-      .def_property_readonly("indices", [](const RunReport& r) { return indices_of(r.results); })
-      .def_property_readonly(
-          "methods",
-          [](const RunReport& r) {
-            std::vector<std::pair<std::string, std::map<std::string, at::Tensor>>> methods;
-            for (const MethodTable& table : tables(r.results))
-              methods.emplace_back(table.method, arrays_of(table));
-            return methods;
-          })
-      .def_property_readonly(
-          "particles",
-          [](const RunReport& r) -> std::optional<std::pair<at::Tensor, at::Tensor>> {
-            if (const auto kept = kept_particles(r.results)) return {{kept->z, kept->log_w}};
-            return {};
-          })
-      .def_property_readonly("works",
-                             [](const RunReport& r) {
-                               std::vector<at::Tensor> works;  // [P,2,K] of each chunk
-                               for (const auto& [number, chunk] : r.results.chunks)
-                                 if (const at::Tensor& own = chunk.runs.front().works;
-                                     own.defined())
-                                   works.push_back(own.cpu());
-                               return works;
-                             })
-      .def("__deepcopy__", [](const py::object& r, const py::dict&) { return r; })  // immutable
-      .def("__reduce__",
-           [](const RunReport&) -> py::object {
-             throw argument_error(
-                 "a result cannot be pickled: `save` keeps it in a folder, and `to_dict` gives its "
-                 "numbers");
-           })
-      .def_property_readonly("plan", &plan_of)
-      .def_property_readonly("learning_seconds", &learning_seconds)
-      .def("cloud", &cloud_of)
-      .def("text", [](const RunReport& r, int width) { return r.text(width); })
-      .def("details", [](const RunReport& r, int width) { return r.details(width); })
-      .def("file",
-           [](const RunReport& r, const std::string& name) {
-             for (const ReportFile& file : r.files)
-               if (file.name == name) return file.content();
-             throw argument_error("no file '" + name + "'");
-           })
-      .def("save", [](const RunReport& r, const std::string& folder, bool overwrite) {
-        check_whole(folder, "the folder");
-        save(r, folder, {.overwrite = overwrite});
-      });
+Json keep(RunReport report) {
+  return reinterpret_cast<uintptr_t>(new RunReport(std::move(report)));
+}
+
+Functions functions_of_reports() {
+  using Report = const RunReport&;
+  return {
+      {"compare", compared},
+      {"flag_words", [](const Json& a, const Run&) { return Json(flag_words(a[0])); }},
+      {"fixed", [](const Json& a, const Run&) { return Json(fixed(number_of(a[0]), a[1])); }},
+      {"significant",
+       [](const Json& a, const Run&) { return Json(significant(number_of(a[0]), a[1])); }},
+      {"interval_width",
+       [](const Json& a, const Run&) { return Json(interval_width(a[0].get<int64_t>())); }},
+      {"shortest", [](const Json& a, const Run&) { return Json(shortest(number_of(a[0]))); }},
+      {"table", [](const Json& a, const Run&) { return Json(table_text(a[0], a[1], a[2])); }},
+      {"computed_by", [](const Json&, const Run&) { return Json(computed_by().dump()); }},
+      {"difference_of_builds",
+       [](const Json& a, const Run&) {
+         return Json(difference_of_builds(Json::parse(a[0].get<std::string>())));
+       }},
+      {"write_file",
+       [](const Json& a, const Run&) {
+         const auto path = a[0].get<std::filesystem::path>();
+         make_output_folder(path.parent_path());
+         write_file_atomic(path, a[1].get<std::string>());
+         return Json();
+       }},
+      {"about", of_report([](Report r, const Json&) {
+         return Json::array(
+             {r.progress.done, r.progress.total, r.summary.dump(), indices_of(r.results)});
+       })},
+      {"drop", of_report([](Report r, const Json&) { return delete &r, nullptr; })},
+      {"methods", of_report([](Report r, const Json&) { return methods_of(r); })},
+      {"particles", of_report([](Report r, const Json&) {
+         const auto kept = kept_particles(r.results);
+         return kept ? Json::array({kept->z, kept->log_w}) : Json();
+       })},
+      {"works", of_report([](Report r, const Json&) {
+         Json works = Json::array();  // [P,2,K] of each chunk
+         for (const auto& [number, chunk] : r.results.chunks)
+           if (const at::Tensor& own = chunk.runs.front().works; own.defined())
+             works.push_back(own.cpu());
+         return works;
+       })},
+      {"plan", of_report([](Report r, const Json&) { return plan_of(r); })},
+      {"learning_seconds", of_report([](Report r, const Json&) { return learning_seconds(r); })},
+      {"cloud", of_report([](Report r, const Json& a) { return cloud_of(r, a[1]); })},
+      {"text", of_report([](Report r, const Json& a) { return r.text(a[1]); })},
+      {"details", of_report([](Report r, const Json& a) { return r.details(a[1]); })},
+      {"file", of_report([](Report r, const Json& a) { return file_of(r, a[1]); })},
+      {"save", of_report([](Report r, const Json& a) {
+         const auto folder = a[1].get<std::string>();
+         check_whole(folder, "the folder");
+         save(r, folder, {.overwrite = a[2]});
+         return nullptr;
+       })}};
 }
 
 }  // namespace crais

@@ -1,6 +1,4 @@
 // The programs' runs for Python.
-#include <nlohmann/json.hpp>
-
 #include "core/rng.h"
 #include "models/function_model.h"
 #include "module.h"
@@ -13,28 +11,32 @@
 namespace crais {
 namespace {
 
-using Array = std::optional<at::Tensor>;
-
 /// The model that `manifest` describes and `run` computes.
-EvalModel model_of(const std::string& manifest, const py::object& run, at::Device device) {
+EvalModel model_of(const std::string& manifest, const Run& run, at::Device device) {
   const ModelFunctions functions = [&run](const std::string& name,
                                           const std::vector<at::Tensor>& inputs) {
-    return from_python(
-        [&] { return run.attr("call")(name, inputs).cast<std::vector<at::Tensor>>(); });
+    return run.ask("call", name, inputs).get<std::vector<at::Tensor>>();
   };
   return latent_eval_model(
       function_model(read_manifest(manifest, "the model in memory"), functions, device),
       sha256(manifest), at::device(device));
 }
 
-/// `manifest` is empty where `name` is a file's, `images` where the options choose them.
-RunReport run_evaluation(const std::string& name, const Options& options, const py::object& run,
-                         const Array& images, const Array& labels, const py::bytes& manifest,
-                         at::Device device) {
+/// The bytes of a tensor; "" without one.
+std::string bytes_of(const Array& bytes) {
+  if (!bytes) return "";
+  return {reinterpret_cast<const char*>(bytes->data_ptr()), static_cast<size_t>(bytes->numel())};
+}
+
+/// Arguments: name, options, images, labels, manifest, device. There is no manifest where the name
+/// is a file's, and no images where the options choose them.
+Json run_evaluation(const Json& a, const Run& run) {
   PythonObserver observer(run, "log p");
-  const std::string described = manifest;
-  const FlagValues values = values_of(options);
-  return stoppable(run, [&] {
+  const std::string name = a[0], described = bytes_of(a[4].get<Array>());
+  const FlagValues values = a[1];
+  const auto images = a[2].get<Array>(), labels = a[3].get<Array>();
+  const at::Device device(a[5].get<std::string>());
+  return keep(stoppable(run, [&] {
     const Released released;
     EvalSettings settings = read_settings({eval_loglik_synopsis(), {name}, values});
     settings.in_memory = images || !described.empty();
@@ -44,21 +46,19 @@ RunReport run_evaluation(const std::string& name, const Options& options, const 
     const EvalRun evaluation(
         settings, model,
         images ? std::optional(array_in_memory(*images, labels, "images")) : std::nullopt);
-    from_python([&] {
-      run.attr("start")(evaluation.notice(), evaluation.images().pixels,
-                        model.description().data_shape);
-    });
+    run.ask("start", evaluation.notice(), evaluation.images().pixels,
+            model.description().data_shape);
     return evaluation.run(observer);
-  });
+  }));
 }
 
 /// log gamma of `problems` replicates, which `run` computes for rows z [B,D].
-std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim, const Array& starts,
+std::shared_ptr<const Target> target_of(const Run& run, int64_t dim, const Array& starts,
                                         const Array& draws, const LogzSettings& settings) {
   const auto density = [&run](const at::Tensor& z, const at::Tensor& /*index*/) {
     const at::Tensor rows = z.reshape({-1, z.size(-1)});
-    const at::Tensor found = from_python(
-        [&] { return run.attr("call")("log_density", py::make_tuple(rows)).cast<at::Tensor>(); });
+    const auto found =
+        run.ask("call", "log_density", std::vector<at::Tensor>{rows}).get<at::Tensor>();
     return found.reshape(z.sizes().slice(0, z.dim() - 1));
   };
   return std::make_shared<FunctionTarget>(
@@ -68,30 +68,30 @@ std::shared_ptr<const Target> target_of(const py::object& run, int64_t dim, cons
       FunctionTarget::IndexedLogDensity(density));
 }
 
-/// `dim` 0: the target is a registered one, called `name`. `notes` say what was made of a function,
-/// `doubts` (what, remedy) why its results are not to be trusted; `is_single`: it computes in
-/// float32. `identity` tells the function from others. Nothing from a program, which prints it.
-std::optional<RunReport> run_log_normalizer(
-    const std::string& name, const Options& options, const py::object& run, const Array& starts,
-    const Array& draws, int64_t dim, const std::vector<std::string>& notes,
-    const std::vector<std::pair<std::string, std::string>>& doubts, bool is_single,
-    const std::string& identity) {
+/// Arguments: name, options, starts, draws, dim, notes, doubts, is_single, identity. `dim` 0: the
+/// target is a registered one of this name. `notes` say what was made of a function, `doubts` (what,
+/// remedy) why its results are not to be trusted; `is_single`: it computes in float32. `identity`
+/// tells the function from others. Nothing from a program, which prints it.
+Json run_log_normalizer(const Json& a, const Run& run) {
   PythonObserver observer(run, "log Z");
-  const FlagValues values = values_of(options);
-  const bool is_program = run.attr("is_program").cast<bool>();
+  const std::string name = a[0];
+  const FlagValues values = a[1];
+  const auto starts = a[2].get<Array>(), draws = a[3].get<Array>();
+  const int64_t dim = a[4];
+  const bool is_program = run.ask("is_program");
   const TargetOf target_for = [&](LogzSettings& settings) {
     if (dim == 0) return named_target(settings);
     if (!settings.data_dir.empty())
       throw argument_error("--data-dir does nothing for a function, which reads its own files");
     settings.in_memory = true;
-    settings.notes = notes;
-    for (const auto& [what, remedy] : doubts)
-      settings.doubts.push_back({Doubt::kDensity, "density", what, remedy});
-    settings.is_single = is_single;
-    settings.identity = identity;
+    settings.notes = a[5].get<std::vector<std::string>>();
+    for (const Json& doubt : a[6])
+      settings.doubts.push_back({Doubt::kDensity, "density", doubt[0], doubt[1]});
+    settings.is_single = a[7];
+    settings.identity = a[8];
     return target_of(run, dim, starts, draws, settings);
   };
-  return stoppable(run, [&]() -> std::optional<RunReport> {
+  std::optional<RunReport> report = stoppable(run, [&]() -> std::optional<RunReport> {
     const Released released;
     const CommandLine cli(estimate_logz_synopsis(), {name}, values);
     if (is_program) {
@@ -103,80 +103,80 @@ std::optional<RunReport> run_log_normalizer(
     const std::shared_ptr<const Target> target = target_for(settings);
     return run_logz(settings, target, observer);
   });
+  return report ? keep(*std::move(report)) : Json();
 }
 
 /// The settings that decide the results of a program's run, with their defaults.
-std::string settings(const std::string& program, const Options& options) {
-  const FlagValues values = values_of(options);
+Json settings(const Json& a, const Run& /*run*/) {
+  const FlagValues values = a[1];
   const nlohmann::json decide =
-      program == "eval-loglik"
+      a[0] == "eval-loglik"
           ? deciding_settings(read_settings({eval_loglik_synopsis(), {"-"}, values}))
           : deciding_settings(read_logz_settings({estimate_logz_synopsis(), {"-"}, values}));
   return decide.dump();
 }
 
-/// Of a registered target a value of the density, which stands for the files that it has read.
-/// Where they are known, log Z, the masses of its modes [M] and `count` exact draws [count,D].
-std::tuple<double, Array, Array, Array> known_of(const std::string& name, const Options& options,
-                                                 int64_t count) {
-  const FlagValues values = values_of(options);
+/// Arguments: name, options, count. Of a registered target a value of the density, which stands for
+/// the files that it has read. Where they are known, log Z, the masses of its modes [M] and `count`
+/// exact draws [count,D].
+Json known_of(const Json& a, const Run& /*run*/) {
+  const std::string name = a[0];
+  const FlagValues values = a[1];
   const Released released;
   const std::shared_ptr<const Target> target =
       named_target(read_logz_settings({estimate_logz_synopsis(), {name}, values}))->slice(0, 1);
   const auto first = [](const Array& all) { return all ? Array((*all)[0]) : Array(); };
   at::Generator rng = make_generator(derive_seed(0, Purpose::kSimulate));
   const auto modes = target->components(at::zeros({1, 1, target->dim()}, at::kDouble));
-  return {probe(*target), first(target->true_log_normalizer()),
-          modes ? Array(modes->masses) : Array(), first(target->exact_sample(count, rng))};
+  return Json::array({doubles({probe(*target)}), first(target->true_log_normalizer()),
+                      modes ? Array(modes->masses) : Array(),
+                      first(target->exact_sample(a[2].get<int64_t>(), rng))});
 }
 
 std::string text_of(const EpochMetrics& metrics) { return nlohmann::json(metrics).dump(); }
 
 class PythonTraining : public TrainingObserver {
  public:
-  explicit PythonTraining(const py::object& run) : run_(run) {}
+  explicit PythonTraining(const Run& run) : run_(run) {}
 
   void progress(int64_t done, int64_t total, const std::string& status) override {
-    stopped_ = !told([&] { run_.attr("show")(done, total, status); }) || stopped_;
+    stopped_ = !run_.tell("show", done, total, status) || stopped_;
   }
   void epoch(const EpochMetrics& metrics) override {
-    stopped_ = !told([&] { run_.attr("epoch")(text_of(metrics)); }) || stopped_;
+    stopped_ = !run_.tell("epoch", text_of(metrics)) || stopped_;
   }
-  void notice(const std::string& line) override {
-    from_python([&] { run_.attr("warn")(line); });
-  }
+  void notice(const std::string& line) override { run_.ask("warn", line); }
   bool stop() override {
-    stopped_ = !told([] {}) || stopped_ || interrupted();
+    stopped_ = !run_.tell("poll") || stopped_ || interrupted();
     return stopped_;
   }
 
  private:
-  const py::object& run_;
+  const Run& run_;
   bool stopped_ = false;
 };
 
-/// The checkpoint's path, the metrics of each epoch, and which is the best.
-std::tuple<std::string, std::vector<std::string>, int64_t> run_training(const Options& options,
-                                                                        const py::object& run) {
+/// Of options, the checkpoint's path, the metrics of each epoch, and which is the best.
+Json run_training(const Json& a, const Run& run) {
   PythonTraining observer(run);
-  const FlagValues values = values_of(options);
+  const FlagValues values = a[0];
   const Training done = stoppable(run, [&] {
-    const py::gil_scoped_release no_gil;
+    const WithoutPython released;
     return train_vae(train_vae_options({train_vae_synopsis(), {}, values}), observer);
   });
-  std::vector<std::string> epochs;
+  Json epochs = Json::array();
   for (const EpochMetrics& metrics : done.epochs) epochs.push_back(text_of(metrics));
-  return {done.checkpoint.string(), epochs, done.best.epoch};
+  return Json::array({done.checkpoint.string(), epochs, done.best.epoch});
 }
 
 }  // namespace
 
-void bind_runs(py::module_& m) {
-  m.def("evaluate", &run_evaluation);
-  m.def("log_normalizer", &run_log_normalizer);
-  m.def("train_vae", &run_training);
-  m.def("settings", &settings);
-  m.def("known", &known_of);
+Functions functions_of_runs() {
+  return {{"evaluate", run_evaluation},
+          {"log_normalizer", run_log_normalizer},
+          {"train_vae", run_training},
+          {"settings", settings},
+          {"known", known_of}};
 }
 
 }  // namespace crais

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import sysconfig
 from importlib import metadata
-from pathlib import Path
 
 from scikit_build_core import build as _scikit
 from scikit_build_core.build import *  # noqa: F403
@@ -35,6 +34,8 @@ def dynamic_metadata(field: str, settings: object = None) -> list[str]:
 def _name_torch() -> None:
     """For cmake/torch_of_python.cmake."""
     torch = _torch()
+    if os.environ.get("CRAIS_TORCH"):
+        return
     if torch is None:
         sys.exit("crais is compiled against torch, and there is none: pip install torch")
     os.environ["CRAIS_TORCH"] = str(torch.locate_file("torch"))
@@ -45,12 +46,12 @@ def get_requires_for_build_wheel(config_settings=None):  # type: ignore[no-untyp
     return needed if _torch() else [*needed, SUPPORTED]
 
 
-def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):  # type: ignore
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):  # type: ignore[no-untyped-def]
     _name_torch()
     return _scikit.build_wheel(wheel_directory, config_settings, metadata_directory)
 
 
-def build_editable(wheel_directory, config_settings=None, metadata_directory=None):  # type: ignore
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):  # type: ignore[no-untyped-def]
     _name_torch()
     return _scikit.build_editable(wheel_directory, config_settings, metadata_directory)
 

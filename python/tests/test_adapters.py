@@ -56,7 +56,7 @@ def check_posterior(found, model):
     for name, values in found.samples.items():
         np.testing.assert_allclose(values, own[name], rtol=1e-9)
         mean = np.average(values, weights=weights)
-        error = math.sqrt((weights**2 @ (values - mean) ** 2)) / weights.sum()
+        error = math.sqrt(weights**2 @ (values - mean) ** 2) / weights.sum()
         assert abs(mean - truth[name]) < 5 * error < 1.5, name
 
 
@@ -123,7 +123,7 @@ def test_threads_do_not_disturb_a_model_of_numpyro(numpyro):
 def test_numpyro_models_that_are_refused(numpyro):
     dist = numpyro.distributions
 
-    def of_site(prior, obs=None, y=dist.Normal(0, 1)):
+    def of_site(prior, obs=None, y=dist.Normal(0, 1)):  # noqa: B008
         def model():
             numpyro.sample("a", prior, obs=obs)
             if y is not None:
@@ -184,9 +184,8 @@ def test_pyro_models_that_are_refused(pyro):
     refused(of_site(dynamic), "the support of the site a depends on other sites")
     learnt = of_site(lambda: dist.Normal(pyro.param("m", torch.tensor(1.0)), 1.0))
     refused(learnt, "m is a parameter to be learnt: give it a prior")
-    for prior, is_masked in [(flat, False), (flat.expand([2]), False), (normal.mask(False), False),
-                             (normal, True)]:  # fmt: skip
-        refused(of_site(lambda: prior, is_masked), "site .* improper")
+    for prior, is_masked in [(flat, False), (flat.expand([2]), False), (normal.mask(False), False), (normal, True)]:
+        refused(of_site(lambda prior=prior: prior, is_masked), "site .* improper")
     density_of(of_site(lambda: normal), dim=None)
 
 

@@ -54,7 +54,7 @@ def trained(images, monitor=None):
     seeded()
     vae = Vae().train()
     optimiser = torch.optim.SGD(vae.parameters(), lr=1e-3)
-    for epoch in range(3):
+    for _ in range(3):
         for (rows,) in DataLoader(TensorDataset(images), batch_size=5, shuffle=True):
             optimiser.zero_grad()
             vae.loss(rows).backward()
@@ -144,7 +144,7 @@ def test_bad_arguments(images):
     with pytest.raises(crais.UsageError, match="^there are 20 images and 3 labels$"):
         crais.callbacks.Monitor(images, labels=torch.zeros(3))
     with pytest.raises(AttributeError, match="no attribute 'lightning'"):
-        crais.callbacks.lightning
+        crais.callbacks.lightning  # noqa: B018
 
 
 def lightning_module(package, images):
@@ -198,8 +198,7 @@ def test_lightning_logs_to_its_logger_every_few_epochs(package, images, tmp_path
     logger = package.loggers.TensorBoardLogger(tmp_path)
     callback = crais.callbacks.Lightning(images, every=2, **SMALL)
     assert isinstance(callback, package.Callback)
-    best = package.callbacks.ModelCheckpoint(tmp_path / "best", monitor="log_p/mean", mode="max",
-                                             every_n_epochs=2)  # fmt: skip
+    best = package.callbacks.ModelCheckpoint(tmp_path / "best", monitor="log_p/mean", mode="max", every_n_epochs=2)
     module, trainer = fitted(package, images, tmp_path, [callback, best], logger)
     events = EventAccumulator(logger.log_dir).Reload()
     assert {f"log_p/{name}" for name in SCALARS} <= set(events.Tags()["scalars"])

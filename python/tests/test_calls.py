@@ -1,6 +1,5 @@
 """What a call leaves as it was, what it raises, and how it stops."""
 
-import importlib
 import os
 import re
 import signal
@@ -18,7 +17,7 @@ from torch import distributions as D
 from torch import nn
 
 import crais
-from crais import native
+from crais import native, programs
 
 CHEAP = {"steps": 8, "chains": 8, "base": "prior", "chunk": 4, "progress": False}
 
@@ -675,28 +674,39 @@ def test_progress_can_be_seen_and_silenced(evaluate, curved, images, capfd):
 # Without the extension, or with another torch.
 
 
-def test_another_torch_is_refused(compiled, monkeypatch):
-    built = importlib.import_module("crais._built").TORCH
-    minor = ".".join(built.split(".")[:2])
-    for same in (f"{minor}.9+cu130", f"{minor}.0"):  # a wheel requires no more than this
-        monkeypatch.setattr(torch, "__version__", same)
-        native.extension()
+def test_another_torch_is_refused(compiled, monkeypatch, tmp_path):
+    folder = programs.library()
+    minor = folder.name.removeprefix("torch-")
+    monkeypatch.setattr(programs, "torch_folder", lambda: tmp_path)
+    for same in (f"{minor}.9+cu130", f"{minor}.0"):
+        (tmp_path / "version.py").write_text(f"from typing import Optional\n__version__ = '{same}'\n")
+        assert programs.library() == folder
     for other in ("2.99.0", f"{minor}1.0"):
-        monkeypatch.setattr(torch, "__version__", other)
+        (tmp_path / "version.py").write_text(f"__version__ = '{other}'\n")
         with pytest.raises(ImportError) as refusal:
-            native.extension()
+            programs.library()
         said = str(refusal.value)
-        assert f"with torch {built}, and this is torch {other}; " in said and "\n" not in said
-        assert f"pip install 'torch=={minor}.*', or build it again: pip install ." in said
+        assert f"{minor}, and this is torch {other}; pip install 'torch==" in said and "\n" not in said
+        assert "or build crais for it: pip install ." in said
 
 
-def test_the_version_is_that_of_the_build(compiled):
+def test_of_several_torches_the_one_that_is_there_is_chosen(monkeypatch, tmp_path):
+    for minor in ("2.9", "2.10", "2.14"):
+        (tmp_path / f"torch-{minor}").mkdir()
+    monkeypatch.setattr(programs, "_PACKAGE", tmp_path)
+    monkeypatch.setattr(programs, "torch_folder", lambda: tmp_path)
+    (tmp_path / "version.py").write_text("__version__ = '2.10.1'\n")
+    assert programs.library() == tmp_path / "torch-2.10"
+    (tmp_path / "version.py").write_text("__version__ = '2.16.0'\n")
+    with pytest.raises(ImportError, match="for torch 2.9, 2.10, 2.14, .* torch 2.16.0; .*'torch==2.14.*'"):
+        programs.library()
+
+
+def test_the_version_is_that_of_the_build(program):
     lists = Path(__file__).resolve().parents[2] / "CMakeLists.txt"
     version = re.search(r"project\(crais VERSION ([0-9.]+)", lists.read_text())
     assert version and crais.__version__ == version[1]
-    program = subprocess.run([compiled / "bin" / "eval-loglik", "--version"], capture_output=True,
-                             text=True, check=True)  # fmt: skip
-    assert f" {crais.__version__}" in program.stdout
+    assert f" {crais.__version__}" in program("eval-loglik", "--version")
 
 
 def test_the_sources_alone_export_and_say_what_is_missing(tmp_path):
@@ -715,6 +725,7 @@ def test_names_are_where_they_are_said_to_be(compiled):
     for name, place in crais._PLACES.items():
         value = getattr(crais, name)
         where = value.__name__ if place == "crais" else value.__module__
-        assert where == (f"crais.{name}" if place == "crais" else place) and name in dir(crais)
+        assert where == (f"crais.{name}" if place == "crais" else place)
+    assert dir(crais) == sorted([*crais.__all__, "__version__"])
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
-        crais.evalute
+        crais.evalute  # noqa: B018

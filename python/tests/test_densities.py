@@ -74,9 +74,7 @@ def test_a_dict_of_priors_by_name():
             + normal_likelihood(Y)(theta["mu"])
         )
 
-    prior = {
-        "rate": D.Gamma(2.0, 0.5), "p": D.Beta(2.0, 5.0), "mu": D.Normal(torch.ones(3), 2.0),
-    }  # fmt: skip
+    prior = {"rate": D.Gamma(2.0, 0.5), "p": D.Beta(2.0, 5.0), "mu": D.Normal(torch.ones(3), 2.0)}
     truth = POISSON + NORMAL + math.log(math.comb(10, 7)) + log_beta(9, 8) - log_beta(2, 5)
     close(crais.log_normalizer(log_likelihood, prior=prior, **OPTIONS), truth)
 

@@ -70,9 +70,8 @@ def test_the_code_is_found(curved, images, wrap):
 def test_codes_that_are_refused(curved, images, wrap, words):
     with pytest.raises(crais.UsageError, match=words):
         crais.evaluate(
-            curved, images, likelihood=crais.Bernoulli(), latent=4,
-            encoder=lambda x: wrap(*curved.encode(x)), **CHEAP,
-        )  # fmt: skip
+            curved, images, likelihood=crais.Bernoulli(), latent=4, encoder=lambda x: wrap(*curved.encode(x)), **CHEAP
+        )
 
 
 class Lit(nn.Module):

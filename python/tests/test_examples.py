@@ -21,10 +21,10 @@ def executed(monkeypatch, capsys):
 
     threads, dtype = torch.get_num_threads(), torch.get_default_dtype()
 
-    def run(tutorial: str, smaller: dict[str, str] = {}):
+    def run(tutorial: str, smaller: dict[str, str] | None = None):
         pytest.importorskip("matplotlib").use("agg")
         text = (TUTORIALS / f"{tutorial}.ipynb").read_text()
-        for number, other in smaller.items():
+        for number, other in (smaller or {}).items():
             assert number in text
             text = text.replace(number, other)
         cells = json.loads(text)["cells"]

@@ -5,7 +5,6 @@ tests the flags of estimates.
 """
 
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ import torch
 from torch import nn
 
 import crais
+from crais import programs
 
 MODELS = {  # of what the file is: which of the flags about models it takes
     "checkpoint": set(),
@@ -61,16 +61,16 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def evaluated(folder):
     """Exit code and error of `eval-loglik --dry-run` under these flags."""
-    programs = Path(pytest.importorskip("crais._built").__file__).parent / "bin"
-    made = [programs / "train-vae", "--data", "synthetic:300", "--hidden", "8", "--latent", "4",
-            "--epochs", "1", "--quiet", "--out", folder / "vae"]  # fmt: skip
-    subprocess.run(made, check=True, capture_output=True)
+    pytest.importorskip("crais._built")
+    program = programs.library() / "crais"
+    made = "train-vae --data synthetic:300 --hidden 8 --latent 4 --epochs 1 --quiet --out".split()
+    subprocess.run([*made, folder / "vae"], executable=program, check=True, capture_output=True)
     (folder / "vae" / "vae.safetensors").rename(folder / "checkpoint")
 
     def run(model, flags):
         done = subprocess.run(
-            [programs / "eval-loglik", model, *(f"--{name}={flags[name]}" for name in flags), "--dry-run"],
-            capture_output=True, text=True, cwd=folder,
+            ["eval-loglik", model, *(f"--{name}={flags[name]}" for name in flags), "--dry-run"],
+            executable=program, capture_output=True, text=True, cwd=folder,
             env={"CRAIS_DATA": str(folder / "mnist"), "OMP_NUM_THREADS": "1"},
         )  # fmt: skip
         return done.returncode, done.stderr

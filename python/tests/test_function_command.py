@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from crais import programs
+
 SOURCE = """
 import math
 import helper
@@ -34,9 +36,8 @@ def folder(tmp_path):
 
 def command(folder, *arguments):
     return subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", COMMAND, *arguments],
-        cwd=folder, capture_output=True, text=True,
-    )  # fmt: skip
+        [sys.executable, "-W", "ignore", "-c", COMMAND, *arguments], cwd=folder, capture_output=True, text=True
+    )
 
 
 FEW = ("--budget=4000", "--problems=4", "--threads=1", "--quiet")
@@ -90,9 +91,7 @@ def test_what_the_function_raises_is_shown(compiled, folder):
 
 
 def test_the_program_alone_says_what_to_install(compiled, folder):
-    program = compiled / "bin" / "estimate-logz"
-    if not program.exists():
-        pytest.skip("an installed package: its command takes functions")
-    arguments = [program, "mine/density.py:log_density"]
-    done = subprocess.run(arguments, cwd=folder, capture_output=True, text=True)
+    arguments = ["estimate-logz", "mine/density.py:log_density"]
+    program = programs.library() / "crais"
+    done = subprocess.run(arguments, executable=program, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 64 and "pip install" in done.stderr

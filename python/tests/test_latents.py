@@ -92,10 +92,7 @@ def test_priors_and_joints_of_maps(maps, binary):
     options = {"images": binary, "latent": (3, 2, 2), **CHEAP}
     prior = D.Independent(D.Normal(torch.full((3, 2, 2), 0.5), 0.8), 3)
     for given in ({"prior": prior}, {"log_prior": prior.log_prob}):
-        found = crais.evaluate(
-            decoder=maps.decode, likelihood=crais.Bernoulli(), **given,
-            **(options | {"steps": 100}),
-        )  # fmt: skip
+        found = crais.evaluate(decoder=maps.decode, likelihood=crais.Bernoulli(), **given, **(options | {"steps": 100}))
         assert found.mean == pytest.approx(wanted.mean, abs=0.05)
     likelihood = crais.Bernoulli()
     joint = lambda z, x: prior.log_prob(z) + likelihood.log_prob(x, maps.decode(z))

@@ -420,10 +420,9 @@ def in_float64(network):
         wider = {name: one.double() for name, one in vars(part).items() if torch.is_tensor(one)}
         return replace(part, **wider)
 
-    return layers.Network([
-        replace(wide(one), normalisation=one.normalisation and wide(one.normalisation))
-        for one in network.layers
-    ])  # fmt: skip
+    return layers.Network(
+        [replace(wide(one), normalisation=one.normalisation and wide(one.normalisation)) for one in network.layers]
+    )
 
 
 def summary(layer):
@@ -497,9 +496,8 @@ def test_weights_may_be_computed():
     by_spectrum = nn.utils.parametrizations.spectral_norm
     last = nn.Conv2d(4, 2, 2)
     blocks = net(
-        *of_units((6, 4, 3)), nn.ELU(), by_weight(same()), nn.ELU(),
-        by_spectrum(nn.Conv2d(6, 4, 2)), nn.ELU(),
-    ).eval()  # fmt: skip
+        *of_units((6, 4, 3)), nn.ELU(), by_weight(same()), nn.ELU(), by_spectrum(nn.Conv2d(6, 4, 2)), nn.ELU()
+    ).eval()
 
     def decoder(z):
         return F.conv2d(blocks(z), last.weight, 3 * last.bias)

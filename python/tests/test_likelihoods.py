@@ -103,9 +103,7 @@ def plain(scale: float = 1.0, shift: float = 0.0) -> Callable[[int], Tensor]:
 CASES: dict[str, tuple[Make, Callable[[int], L.Output], Callable[[Any], Any]]] = {
     "bernoulli": (L.Bernoulli, plain(2), lambda o: D.Bernoulli(logits=o)),
     "continuous-bernoulli": (L.ContinuousBernoulli, plain(3), grey),
-    "bernoulli-probs": (
-        lambda: L.Bernoulli(probs=True), lambda n: plain(2)(n).sigmoid(), D.Bernoulli
-    ),
+    "bernoulli-probs": (lambda: L.Bernoulli(probs=True), lambda n: plain(2)(n).sigmoid(), D.Bernoulli),
     "continuous-bernoulli-probs": (
         lambda: L.ContinuousBernoulli(probs=True),
         lambda n: plain(3)(n).sigmoid(),
@@ -122,9 +120,7 @@ CASES: dict[str, tuple[Make, Callable[[int], L.Output], Callable[[Any], Any]]] =
         lambda n: pair(n, 1, 0, -0.5),
         lambda o: D.Normal(o[0], o[1].exp()),
     ),
-    "gaussian-sd": (
-        lambda: L.Gaussian(scale="sd"), lambda n: spread(n, torch.exp), lambda o: D.Normal(*o)
-    ),
+    "gaussian-sd": (lambda: L.Gaussian(scale="sd"), lambda n: spread(n, torch.exp), lambda o: D.Normal(*o)),
     "gaussian-halves": (
         lambda: L.Gaussian(scale="log_var"),
         lambda n: torch.cat(spread(n, lambda log_sd: 2 * log_sd), 1),
@@ -157,9 +153,7 @@ CASES: dict[str, tuple[Make, Callable[[int], L.Output], Callable[[Any], Any]]] =
         lambda n: torch.cat(pair(n, 0.3, 0.5, -3), 1),
         lambda o: logistic(*o.chunk(2, 1)),
     ),
-    "discretized-logistic-mixture": (
-        lambda: L.DiscretizedLogisticMixture(4), mixture_output, MixtureOfLogistics
-    ),
+    "discretized-logistic-mixture": (lambda: L.DiscretizedLogisticMixture(4), mixture_output, MixtureOfLogistics),
     "mixture": (
         lambda: L.Mixture(L.Laplace("log_scale")),
         lambda n: tuple(normal(n, 4, *SHAPE, scale=s, shift=m) for s, m in ((1, 0), (1, 0), (0.3, -1))),
@@ -179,9 +173,7 @@ CASES: dict[str, tuple[Make, Callable[[int], L.Output], Callable[[Any], Any]]] =
         lambda o: D.Categorical(logits=o.movedim(1, -1)),
     ),
     "poisson": (L.Poisson, plain(), lambda o: D.Poisson(o.exp())),
-    "negative-binomial": (
-        lambda: L.NegativeBinomial(THETA), plain(), lambda o: counts(o, THETA)
-    ),
+    "negative-binomial": (lambda: L.NegativeBinomial(THETA), plain(), lambda o: counts(o, THETA)),
     "negative-binomial-fixed": (
         lambda: L.NegativeBinomial(2.0, learn=False),
         plain(),
@@ -197,7 +189,7 @@ CASES: dict[str, tuple[Make, Callable[[int], L.Output], Callable[[Any], Any]]] =
         lambda n: torch.cat(pair(n, 1, 0, 0.5), 1),
         lambda o: Inflated(*o.chunk(2, 1)),
     ),
-}  # fmt: skip
+}
 NAMES = list(CASES)
 COUNTS = [name for name in NAMES if name.startswith(("poisson", "negative", "zero"))]
 

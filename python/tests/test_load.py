@@ -124,9 +124,7 @@ def test_code_in_a_file_that_says_it_is_none_does_not_run(compiled, cache, tmp_p
     options = {"likelihood": "bernoulli", "latent": 4, **CHEAP}
     snapshot(cache, COMMIT, {"x.safetensors": code, "x.pt": code}, "main")
     (tmp_path / "x.safetensors").write_bytes(code)
-    for model in (
-        crais.load("hf://org/vae/x.safetensors", trust_code=True), str(tmp_path / "x.safetensors")
-    ):  # fmt: skip
+    for model in (crais.load("hf://org/vae/x.safetensors", trust_code=True), str(tmp_path / "x.safetensors")):
         with pytest.raises(crais.DataError, match="x.safetensors: holds TorchScript, which is code"):
             crais.evaluate(model, images, **options)
     assert len(crais.evaluate(tmp_path / "trusted.pt", images, **options)) == len(images)
@@ -185,10 +183,9 @@ def server(monkeypatch, cache):
         ("RepoNotFound", "no such repository, or it is private: `hf auth login`"),
         ("GatedRepo", "the repository is gated: ask for access on its page, then `hf auth login`"),
         ("RevisionNotFound", "the repository has no revision v9"),
-        ("EntryNotFound",
-         "no model.safetensors or model.pt2 at revision v9; name a file, as hf://org/vae/FILE"),
+        ("EntryNotFound", "no model.safetensors or model.pt2 at revision v9; name a file, as hf://org/vae/FILE"),
     ],
-)  # fmt: skip
+)
 def test_what_the_hub_answers(server, monkeypatch, code, message):
     monkeypatch.setattr(Hub, "code", code)
     assert error_of(crais.NoInputError, "hf://org/vae", revision="v9") == f"hf://org/vae: {message}"

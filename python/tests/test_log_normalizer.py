@@ -33,6 +33,15 @@ def normalizer(density, dim=None, **options):
     return crais.log_normalizer(density, dim=dim, progress=False, **options)
 
 
+def test_a_generator_of_numpy_draws_the_seed():
+    rng, alike = np.random.default_rng(3), np.random.default_rng(3)
+    first, second = (normalizer(narrow, 2, rng=rng, **ALONE) for _ in range(2))
+    assert normalizer(narrow, 2, rng=alike, **ALONE).log_z == first.log_z != second.log_z
+    assert first.summary["settings"]["seed"] == np.random.default_rng(3).integers(2**63)
+    with pytest.raises(crais.UsageError, match="^give seed or rng, not both"):
+        normalizer(narrow, 2, rng=rng, seed=1)
+
+
 def weights_of(found):
     return np.exp(found.log_weights - found.log_weights.max())
 

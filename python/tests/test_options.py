@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal
 
+import numpy as np
 import torch
 from typing_extensions import TypedDict
 

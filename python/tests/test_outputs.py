@@ -56,7 +56,7 @@ def test_the_output_is_found_by_name_or_shape(mlp, curved, images, wrap):
     for model in (mlp, curved):
         decoder = lambda z, m=model: m.decoder(z).view(-1, 6, 6)
         given = {"images": images[:4], "likelihood": crais.Bernoulli(), **CHEAP}
-        found = crais.evaluate(decoder=lambda z: wrap(decoder(z), z), **given)
+        found = crais.evaluate(decoder=lambda z, d=decoder: wrap(d(z), z), **given)
         same(found, crais.evaluate(decoder=decoder, **given))
 
 
@@ -69,15 +69,9 @@ ONE, TWO, FIFTY, SD = net(), net(1), net(2, 50), torch.linspace(0.3, 0.8, 10)
 
 # A distribution of z, and what it is in crais: its output and likelihood.
 SAME = {
-    "bernoulli": (
-        lambda z: D.Bernoulli(logits=ONE(z)), ONE, crais.Bernoulli()
-    ),
-    "bernoulli-probs": (
-        lambda z: D.Bernoulli(ONE(z).sigmoid()), ONE, crais.Bernoulli()
-    ),
-    "continuous-bernoulli": (
-        lambda z: D.ContinuousBernoulli(logits=ONE(z)), ONE, crais.ContinuousBernoulli()
-    ),
+    "bernoulli": (lambda z: D.Bernoulli(logits=ONE(z)), ONE, crais.Bernoulli()),
+    "bernoulli-probs": (lambda z: D.Bernoulli(ONE(z).sigmoid()), ONE, crais.Bernoulli()),
+    "continuous-bernoulli": (lambda z: D.ContinuousBernoulli(logits=ONE(z)), ONE, crais.ContinuousBernoulli()),
     "normal": (lambda z: D.Normal(ONE(z), 0.5), ONE, crais.Gaussian(0.5)),
     "normal-elementwise": (lambda z: D.Normal(ONE(z), SD), ONE, crais.Gaussian(SD)),
     "normal-with-scale": (
@@ -98,7 +92,7 @@ SAME = {
         lambda z: ONE(z) + (SD * 5).log(),
         crais.NegativeBinomial(SD * 5, learn=False),
     ),
-}  # fmt: skip
+}
 
 
 def draws(distribution):
@@ -281,8 +275,7 @@ def test_counts_of_scvi_are_known():
         z = torch.randn(12, 4)
         x = same_in_crais["likelihood"].draw((ONE(z), TWO(z)), (12, 10))
     options = CHEAP | {"base": "laplace"}
-    same(crais.evaluate(decoder=decode, images=x, **options),
-         crais.evaluate(images=x, **same_in_crais, **options))  # fmt: skip
+    same(crais.evaluate(decoder=decode, images=x, **options), crais.evaluate(images=x, **same_in_crais, **options))
 
 
 def test_means_outside_the_domain_that_is_said_are_noted():
@@ -379,12 +372,12 @@ def test_a_misspelled_likelihood_is_said(wrong, words):
 
 def test_a_misspelled_argument_is_said(tmp_path):
     for wrong, name, call in (
-        ("liklihood", "likelihood", lambda **wrong: crais.evaluate(decoder=ONE, **wrong)),
-        ("liklihood", "likelihood", lambda **wrong: crais.certify(decoder=ONE, **wrong)),
-        ("num_image", "num_images", lambda **wrong: crais.certify(decoder=ONE, **wrong)),
-        ("priors", "prior", lambda **wrong: crais.log_normalizer(ONE, dim=4, **wrong)),
+        ("liklihood", "likelihood", lambda **given: crais.evaluate(decoder=ONE, **given)),
+        ("liklihood", "likelihood", lambda **given: crais.certify(decoder=ONE, **given)),
+        ("num_image", "num_images", lambda **given: crais.certify(decoder=ONE, **given)),
+        ("priors", "prior", lambda **given: crais.log_normalizer(ONE, dim=4, **given)),
         ("liklihood", "likelihood",
-         lambda **wrong: crais.export(tmp_path / "m.pt", latent=4, image_shape=(10,), **wrong)),
+         lambda **given: crais.export(tmp_path / "m.pt", latent=4, image_shape=(10,), **given)),
     ):  # fmt: skip
         with pytest.raises(crais.UsageError, match=rf"^no option {wrong}; did you mean {name}\?$"):
             call(**{wrong: None})

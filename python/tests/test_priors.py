@@ -265,20 +265,16 @@ GIVEN: dict[str, tuple[Callable[[], D.Distribution], type]] = {
     "standard-scalar": (lambda: D.Normal(0.0, 1.0), P.StandardNormal),
     "scalar": (lambda: D.Normal(1.0, 2.0), P.Drawn),
     "normal": (lambda: D.Independent(D.Normal(torch.ones(LATENT), 0.5), 1), P.Gaussian),
-    "multivariate": (
-        lambda: D.MultivariateNormal(torch.ones(LATENT), scale_tril=lower()), P.Gaussian
-    ),
+    "multivariate": (lambda: D.MultivariateNormal(torch.ones(LATENT), scale_tril=lower()), P.Gaussian),
     "mixture": (
-        lambda: D.MixtureSameFamily(
-            D.Categorical(logits=torch.randn(3)), D.Independent(D.Normal(locs(3), 0.5), 1)
-        ),
+        lambda: D.MixtureSameFamily(D.Categorical(logits=torch.randn(3)), D.Independent(D.Normal(locs(3), 0.5), 1)),
         P.Mixture,
     ),
     "laplace": (lambda: D.Independent(D.Laplace(torch.zeros(LATENT), 1.0), 1), P.Drawn),
     "maps": (lambda: D.Independent(D.Laplace(torch.zeros(2, 1, 2), 1.0), 3), P.Drawn),
     "normal-maps": (lambda: D.Normal(torch.ones(2, 1, 2), 0.5), P.Gaussian),
     "student-t": (lambda: D.StudentT(torch.full((LATENT,), 5.0)), P.Drawn),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", GIVEN)
@@ -371,10 +367,7 @@ def of_no_package() -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
     return Skewed(), Skewed().log_prob
 
 
-OTHERS = {
-    "zuko": of_zuko, "zuko, own base": of_zuko_with_an_own_base, "normflows": of_normflows,
-    "none": of_no_package,
-}  # fmt: skip
+OTHERS = {"zuko": of_zuko, "zuko, own base": of_zuko_with_an_own_base, "normflows": of_normflows, "none": of_no_package}
 
 
 @pytest.mark.parametrize("name", OTHERS)

@@ -32,8 +32,7 @@ def likelihood(loc, scale, order, shift):
 
 def of_support(loc, scale, order, shift):
     log_likelihood, sd = likelihood(loc, scale, order, shift), (scale * SDS)[order]
-    return {"target": lambda z: log_likelihood(z) + normal(z, loc, sd),
-            "support": (constraints.real_vector, 2)}  # fmt: skip
+    return {"target": lambda z: log_likelihood(z) + normal(z, loc, sd), "support": (constraints.real_vector, 2)}
 
 
 def of_half_lines(loc, scale, order, shift):

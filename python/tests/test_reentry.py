@@ -151,8 +151,6 @@ def test_a_log_joint_is_tried_with_the_images_that_are_there(compiled, images):
 
     wanted = evaluated(images, decoder=NET)
     grey = (images * 255).to(torch.uint8)
-    for x, options in (
-        (images, {}), (grey, {"binarisation": "static:0"}), (grey, {"scale": 255})
-    ):  # fmt: skip
+    for x, options in ((images, {}), (grey, {"binarisation": "static:0"}), (grey, {"scale": 255})):
         found = evaluated(x, log_joint=log_joint, **options)
         np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, rtol=1e-4)

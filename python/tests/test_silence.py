@@ -2,10 +2,10 @@
 
 import math
 
-import crais
 import pytest
 import torch
-from crais import yardstick
+
+import crais
 
 LOG_2PI = math.log(2 * math.pi)
 
@@ -14,12 +14,12 @@ def normal(x):
     return -0.5 * x * x - 0.5 * LOG_2PI
 
 
-DOUBLE_WELL = yardstick.get("double-well").log_density
+DOUBLE_WELL = crais.yardstick.get("double-well").log_density
 
 
 @pytest.mark.parametrize("name", ["double-well", "rosenbrock", "half-normal"])
 def test_densities_without_options_are_right(name):
-    density = yardstick.get(name)
+    density = crais.yardstick.get(name)
     z = crais.log_normalizer(density.log_density, dim=density.dim, progress=False)
     assert not z.flagged and not z.reasons
     assert abs(z.mean - density.log_z) < max(5 * z.mc_se, 0.005)
@@ -29,7 +29,7 @@ def test_densities_without_options_are_right(name):
 
 
 def test_starts_lead_to_a_spike_that_no_search_finds():
-    spike = yardstick.get("two-widths").log_density  # 0.1 N(0, I) + 0.9 N(3, 0.01^2 I)
+    spike = crais.yardstick.get("two-widths").log_density  # 0.1 N(0, I) + 0.9 N(3, 0.01^2 I)
     missed = crais.log_normalizer(spike, dim=10, progress=False)
     assert missed.mean == pytest.approx(math.log(0.1), abs=0.01)
     z = crais.log_normalizer(spike, dim=10, starts=torch.full((1, 10), 3.001), progress=False)
@@ -108,7 +108,7 @@ def test_images_of_several_modes_are_right_or_flagged(features, sd):
 
 
 def test_the_neck_of_a_model_that_is_not_rewritten_is_found():
-    schools = yardstick.get("eight-schools")
+    schools = crais.yardstick.get("eight-schools")
     z = crais.log_normalizer(schools.log_density, dim=10, seed=1, progress=False)
     assert not z.flagged
     assert z.mean == pytest.approx(schools.log_z, abs=max(5 * z.mc_se, 0.005))
@@ -120,7 +120,7 @@ def test_the_neck_of_a_model_that_is_not_rewritten_is_found():
 
 
 def test_vague_modes_give_way_to_what_settles():
-    shells = yardstick.get("shells-10")
+    shells = crais.yardstick.get("shells-10")
     z = crais.log_normalizer(shells.log_density, dim=10, seed=5003, progress=False)
     assert not z.flagged  # although the search of this seed may have missed a mode
     assert z.mean == pytest.approx(shells.log_z, abs=max(5 * z.mc_se, 0.005))

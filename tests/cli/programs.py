@@ -117,13 +117,7 @@ class Program:
         assert done.returncode == 0, f"{_said(args)}: exit {done.returncode}: {done.stderr}"
         return done
 
-    def expect(
-        self,
-        code: int,
-        *words: str,
-        args: Iterable[Argument],
-        env: dict[str, str] | None = None,
-    ) -> None:
+    def expect(self, code: int, *words: str, args: Iterable[Argument], env: dict[str, str] | None = None) -> None:
         """The exit code, one line on stderr, and each of the words in it."""
         args = list(args)
         done = self.run(*args, env=env)

@@ -378,10 +378,9 @@ def test_refuses_bad_tables(estimate_logz: Program, table: str, words: list[str]
     (64, "banana", "unknown target 'banana'", "u1", "laplace[:DIM]", "logistic-regression:FILE"),
     (64, "u1 u2", "unexpected 'u2'"),
     (64, "u1 --bogus", "--bogus"),
-    (64, "u1 --base prior --witness none --schedule constant-rate:0.00001 --max-steps 20 --quiet",
-     "--max-steps"),
+    (64, "u1 --base prior --witness none --schedule constant-rate:0.00001 --max-steps 20 --quiet", "--max-steps"),
     (69, "u1 --device cuda:63", "CUDA"),
-)  # fmt: skip
+)
 def test_refuses(estimate_logz: Program, case: Case) -> None:
     estimate_logz.refuse(case)
 

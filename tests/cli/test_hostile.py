@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from .programs import DENSITY, Argument, Case, Program, environment, copy, edit, refusals
+from .programs import DENSITY, Argument, Case, Program, copy, edit, environment, refusals
 
 SMALL = "--simulate 24 --steps 8 --chains 4 --chunk 8 --quiet".split()
 LONG = "n" * 300
@@ -30,6 +30,10 @@ QUICK = {
     "estimate-logz.py": [DENSITY, "--dim", "2", *SHORT],
 }
 OTHERS = pytest.mark.parametrize("name", QUICK)
+
+
+def test_the_file_of_all_programs_says_their_names() -> None:
+    Program("crais").expect(64, "crais: start it as estimate-logz, eval-loglik or train-vae", args=[])
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +71,7 @@ def test_names_of_folders(name: str, code: int, word: str, out: Argument) -> Non
 @OTHERS
 @pytest.mark.parametrize("where", ["/dev/full", ""], ids=["full", "closed"])
 def test_output_that_cannot_be_written(name: str, where: str) -> None:
-    program, out = Program(name), None if not where else open(where, "w")
+    program, out = Program(name), None if not where else os.open(where, os.O_WRONLY)
     done = subprocess.run(
         [*program.command, *QUICK[name]], env=environment(program.env), stderr=subprocess.PIPE,
         stdout=out, text=True, preexec_fn=None if out else lambda: os.close(1),
@@ -103,9 +107,8 @@ def test_signals_end_everything_in_two_seconds(target: str, number: signal.Signa
     (64, "--error 0.1 --control 0", "--error needs a control", "--control is 0"),
     (64, "--control 16 --method iwae:9", "--control", "no method anneals"),
     (64, "--pilot-chains 900000000 --quiet", "--pilot-chains", "this machine has"),
-    (64, "--chains 900000000 --resample systematic:0.5 --steps 4 --quiet", "--chains",
-     "this machine has"),
-)  # fmt: skip
+    (64, "--chains 900000000 --resample systematic:0.5 --steps 4 --quiet", "--chains", "this machine has"),
+)
 def test_numbers(eval_loglik: Program, vae: Path, case: Case) -> None:
     eval_loglik.refuse(case, vae, "--simulate", "24")
 

@@ -27,6 +27,7 @@ def run(program: str, *arguments: object) -> str:
 
 
 def main() -> None:
+    assert Path(crais.__file__).is_relative_to(sys.prefix), crais.__file__
     torch.manual_seed(1)
     decoder = nn.Sequential(nn.Linear(2, 20), nn.Tanh(), nn.Linear(20, 36))
     images = torch.bernoulli(torch.sigmoid(decoder(torch.randn(20, 2))))
@@ -45,8 +46,7 @@ def main() -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         vae, out = Path(folder, "vae"), Path(folder, "out")
-        run("train-vae", "--data", "synthetic:200", "--latent", 2, "--hidden", 20, "--epochs", 1,
-            "--out", vae, "--quiet")  # fmt: skip
+        run("train-vae", *"--data synthetic:200 --latent 2 --hidden 20 --epochs 1 --quiet --out".split(), vae)
         run("eval-loglik", vae / "vae.safetensors", "--simulate", 10, "--steps", 20, "--chains", 4,
             "--out", out, "--quiet")  # fmt: skip
         summary = json.loads((out / "summary.json").read_text())

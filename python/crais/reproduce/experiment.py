@@ -43,7 +43,7 @@ from torch import Tensor
 from crais.errors import DataError, NoInputError, UsageError
 from crais.native import extension
 from crais.reproduce.cells import OF_SUBJECTS, Options, Store, Subject, Values, Variant, subject_of
-from crais.reproduce.tables import Cell, Page, cell_of, choose, is_fair, match_transitions, measures_of, number, text  # fmt: skip
+from crais.reproduce.tables import Cell, Page, cell_of, choose, is_fair, match_transitions, measures_of, number, text
 
 FOLDER = Path(__file__).parent / "experiments"
 NAMES = sorted(file.stem for file in FOLDER.glob("*.json"))

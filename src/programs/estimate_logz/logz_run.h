@@ -47,6 +47,9 @@ using TargetOf = std::function<std::shared_ptr<const Target>(LogzSettings& setti
 /// The program: estimates, and prints and writes what the command line asks for.
 void estimate_logz(const CommandLine& cli, const TargetOf& target_of);
 
+/// The same for a registered target, or a list of these. Returns the exit code.
+int estimate_logz(int argc, char** argv);
+
 /// `count` rows of z [K,2], resampled systematically by their weights [K]. The chosen rows have
 /// equal weight. float64.
 at::Tensor thinned(const at::Tensor& z, const at::Tensor& log_w, int64_t count, uint64_t seed);

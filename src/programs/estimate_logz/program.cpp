@@ -1,4 +1,7 @@
+#include <c10/core/GradMode.h>
+
 #include <filesystem>
+#include <iostream>
 #include <vector>
 
 #include "core/rng.h"
@@ -7,8 +10,10 @@
 #include "io/npy.h"
 #include "programs/estimate_logz/logz_run.h"
 #include "programs/run_program.h"
+#include "report/table.h"
 #include "util/error.h"
 #include "util/files.h"
+#include "util/parallel.h"
 
 namespace crais {
 namespace {
@@ -73,6 +78,14 @@ void write_particles(const LogzSettings& settings, const RunResults& results) {
   write_file_atomic(settings.particles_file, npy_text(particles));
 }
 
+/// Lists every target with its parameters and its description.
+void list_targets() {
+  Table table;
+  for (const auto& [name, entry] : TargetRegistry::instance().entries())
+    table.add_row({{"target", entry.usage}, {"density", entry.summary}});
+  std::cout << table.text(stdout_width());
+}
+
 }  // namespace
 
 void estimate_logz(const CommandLine& cli, const TargetOf& target_of) {
@@ -89,6 +102,19 @@ void estimate_logz(const CommandLine& cli, const TargetOf& target_of) {
                    [&](RunObserver& observer) { return run_logz(settings, target, observer); });
   if (!settings.particles_file.empty()) write_particles(settings, report.results);
   print(report, settings);
+}
+
+int estimate_logz(int argc, char** argv) {
+  const CommandLine cli(estimate_logz_synopsis(), argc, argv);
+  if (cli.operands().front() == "list" && cli.operands().size() == 1) {
+    cli.allow_only({}, "list only prints the targets; the flag applies to estimates");
+    list_targets();
+    return 0;
+  }
+  use_one_thread_per_operation();
+  const c10::NoGradGuard no_grad;
+  estimate_logz(cli, named_target);
+  return 0;
 }
 
 }  // namespace crais

@@ -44,6 +44,9 @@ StoredEvaluation read_whole_evaluation(const std::string& folder);
 
 // Each command returns the exit code.
 
+/// `eval-loglik`: one of the commands below, or an evaluation.
+int eval_loglik(int argc, char** argv);
+
 /// `eval-loglik merge DIR... --out DIR`: joins the shards of one evaluation. Throws Error kData for
 /// gaps, duplicates and folders of another run.
 int merge_evaluations(const CommandLine& cli);

@@ -58,4 +58,7 @@ struct Training {
 /// does, kCannotCreate, and kArgument if the folder holds other results.
 Training train_vae(const TrainVaeOptions& options, TrainingObserver& observer);
 
+/// The program: trains, and returns the exit code.
+int train_vae(int argc, char** argv);
+
 }  // namespace crais

@@ -8,9 +8,10 @@ A package that is compiled wants half a minute: there is one.
 import sys
 from typing import Any
 
-import crais
 import numpy
 import torch
+
+import crais
 
 torch.manual_seed(0)
 decoder = torch.nn.Linear(4, 6)
@@ -44,8 +45,7 @@ def conditional() -> dict[str, Any]:
 
 def store_images(file: str, exact: str) -> None:
     """Stores images, and their log p(x), one a line."""
-    x = torch.randn(20, 2, 3)
-    y = torch.arange(20) % 3
+    x, y = torch.randn(20, 2, 3), torch.arange(20) % 3
     arrays = {
         "far": 300 * x,
         "later": y + 1,

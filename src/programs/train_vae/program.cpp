@@ -35,8 +35,10 @@ class TrainingProgress : public TrainingObserver {
   bool is_begun_ = false;
 };
 
-int train(const CommandLine& cli) {
-  const TrainVaeOptions options = train_vae_options(cli);
+}  // namespace
+
+int train_vae(int argc, char** argv) {
+  const TrainVaeOptions options = train_vae_options({train_vae_synopsis(), argc, argv});
   install_interrupt_handler();
   TrainingProgress progress(options.quiet);
   const Training done = train_vae(options, progress);
@@ -47,11 +49,4 @@ int train(const CommandLine& cli) {
   return 0;
 }
 
-}  // namespace
 }  // namespace crais
-
-int main(int argc, char** argv) {
-  return crais::run_main("train-vae", [&] {
-    return crais::train(crais::CommandLine(crais::train_vae_synopsis(), argc, argv));
-  });
-}
