@@ -56,7 +56,7 @@ NormalMixture iterated(const at::Tensor& x, at::Tensor shares) {
   for (int i = 0; i < kEmRounds; ++i) {
     mixture = maximised(x, shares);
     const at::Tensor next = responsibilities(mixture, x);
-    if (((next - shares).abs().sum() < 1).item<bool>()) break;  // less than a draw has moved
+    if (((next - shares).abs().sum() < 1e-3).item<bool>()) break;  // of a draw has moved
     shares = next;
   }
   return mixture;
