@@ -16,13 +16,14 @@ author = "the crais authors"
 copyright = author
 release = re.findall(r"project\(crais VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text())[0]
 
-extensions = ["myst_nb", "sphinx.ext.autodoc", "breathe", "sphinx_copybutton"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "breathe", "sphinx_copybutton"]
 exclude_patterns = ["Doxyfile"]
 smartquotes = False
 
 html_theme = "furo"
 html_title = f"crais {release}"
 html_static_path = ["_static"]
+templates_path = ["_templates"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_copyright = False

@@ -347,12 +347,12 @@ def _of_stan(model: Any) -> Model:
 
 
 def _locked_rows(value_and_grad: Function) -> Function:
-    """Row by row, one at a time: compiled functions share the memory that they work in."""
+    """Row by row, one at a time: compiled functions share their memory. +inf, an overflow far out, is NaN: zero."""
     lock = threading.Lock()
 
     def one(row: Any) -> Any:
         with lock:
             value, grad = value_and_grad(row)
-            return np.asarray(value).item(), np.array(grad)
+            return np.nan_to_num(value, nan=math.nan, posinf=math.nan, neginf=-math.inf).item(), np.array(grad)
 
     return of_rows(one)

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <vector>
 
+#include "core/log_math.h"
+#include "samplers/importance.h"
 #include "util/interrupt.h"
 
 namespace crais {
@@ -50,6 +52,11 @@ Factored factored_one_by_one(const at::Tensor& precision) {
 
 }  // namespace
 
+at::Tensor Base::log_share() const {
+  return partition ? partition->log_share
+                   : at::zeros({num_problems()}, fell_back.options().dtype(at::kDouble));
+}
+
 AffineMap Base::main_parts() const { return partition ? map.select(main_rows()) : map; }
 
 at::Tensor Base::main_rows() const {
@@ -70,14 +77,12 @@ Base together(const std::vector<Base>& fits) {
   for (size_t p = 0; p < fits.size(); ++p) {
     const Base& fit = fits[p];
     TORCH_CHECK(fit.bijection == fits.front().bijection, "a bijection belongs to all problems");
-    const int64_t parts = fit.map.num_problems();
     loc.push_back(fit.map.loc());
     matrix.push_back(fit.map.matrix());
     failed.push_back(fit.fell_back);
     ambiguous.push_back(fit.ambiguous);
-    const at::TensorOptions wide = fit.fell_back.options().dtype(at::kDouble);
-    problem.push_back(at::full({parts}, static_cast<int64_t>(p), wide.dtype(at::kLong)));
-    log_share.push_back(fit.partition ? fit.partition->log_share : at::zeros({parts}, wide));
+    log_share.push_back(fit.log_share());
+    problem.push_back(at::full_like(log_share.back(), static_cast<int64_t>(p), at::kLong));
     cost += fit.cost;
   }
   Base base(AffineMap(at::cat(loc), at::cat(matrix)), at::cat(failed), cost);
@@ -116,6 +121,23 @@ Factored factor_precision(const at::Tensor& precision) {
 at::Tensor evidence_bound(const at::Tensor& log_density, const at::Tensor& e, const AffineMap& q) {
   const at::Tensor squares = e.to(at::kDouble).square().sum(-1);
   return (log_density.to(at::kDouble) + 0.5 * squares).mean(1) + q.log_abs_det();
+}
+
+bool is_nearly_normal(const Target& one, const Base& base, int64_t draws, at::Generator& rng,
+                      Cost& cost) {
+  constexpr double kOut = 4;
+  if (base.map.num_problems() > 1 || (base.fell_back | base.ambiguous).any().item<bool>())
+    return false;
+  const LogWeights drawn = importance_log_weights(Problem(one.shared(), base.map), draws, rng);
+  cost += drawn.cost;
+  if (!(drawn.log_w < INFINITY).all().item<bool>()) return false;  // NaN too
+  if (!(ess(drawn.log_w).item<double>() > 0.5)) return false;
+  const at::Tensor axes = kOut * at::eye(one.dim(), one.options());
+  const at::Tensor e = at::cat({at::zeros_like(axes.slice(0, 0, 1)), axes, -axes});
+  const at::Tensor height =
+      one.log_density(base.map.to_z(e.unsqueeze(0))).to(at::kDouble).flatten();
+  cost += Cost{e.size(0), 0};
+  return (height[0] - height.slice(0, 1) > kOut).all().item<bool>();
 }
 
 AffineMap chosen(const at::Tensor& take, const at::Tensor& loc, const at::Tensor& matrix,

@@ -50,6 +50,8 @@ struct Base {
         cost(spent) {}
 
   int64_t num_problems() const { return fell_back.size(0); }
+  /// Of each part, in nats; 0 without a partition.
+  at::Tensor log_share() const;
   /// The first part of each problem, which has the greatest share.
   AffineMap main_parts() const;
   /// The rows of the first parts, [P] int64. Requires a partition.
@@ -118,6 +120,12 @@ Factored factor_precision(const at::Tensor& precision);
 /// E_q[log gamma - log q] from draws e [P,K,D] of N(0, I), up to a constant that all q share: [P]
 /// nats, float64. `log_density` [P,K] is log gamma at q(e).
 at::Tensor evidence_bound(const at::Tensor& log_density, const at::Tensor& e, const AffineMap& q);
+
+/// True if all starts of a search led to one mode, half of the draws from the normal there count,
+/// and along its columns the density falls by a nat for each of four standard deviations. Such a
+/// density needs no other base. Cost: added, a density for each draw and each of 2 D + 1 points.
+bool is_nearly_normal(const Target& one, const Base& base, int64_t draws, at::Generator& rng,
+                      Cost& cost);
 
 /// N(loc, matrix matrix^T) for the problems with `take` [P], and `other` for the rest.
 AffineMap chosen(const at::Tensor& take, const at::Tensor& loc, const at::Tensor& matrix,

@@ -85,16 +85,6 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
   return mode;
 }
 
-at::Tensor climb_with(const Target& one, const at::Tensor& start, const at::Tensor& root,
-                      int64_t steps, Cost& cost) {
-  const int64_t starts = start.size(0);
-  const auto rows = one.select(at::zeros({starts}, start.options().dtype(at::kLong)));
-  Climb climber(*rows, start);
-  climber.steps(root.to(at::kDouble).expand({starts, -1, -1}), steps);
-  cost += Cost::with_gradient(starts * (1 + steps));
-  return climber.z();
-}
-
 NormalMixture with_modes(const Target& one, NormalMixture known, const at::Tensor& start,
                          Cost& cost) {
   constexpr double kFar = 4, kLight = -7, kArrived = 0.02;  // nats

@@ -117,14 +117,6 @@ struct Mode {
   at::Tensor failed;     // [P] bool
   at::Tensor decrement;  // [P] float64: see Climb
 
-  /// `count` climbs that have ended where this one has.
-  Mode repeated(int64_t count) const {
-    const auto rows = [&](const at::Tensor& x) {
-      return x.index_select(0, at::zeros({count}, x.options().dtype(at::kLong)));
-    };
-    return {rows(z), rows(root), rows(root), rows(log_mass), rows(failed), rows(decrement)};
-  }
-
   /// These ends at `index` of `count` climbs, of which the others have failed.
   Mode among(int64_t count, const at::Tensor& index) const {
     return {spread(z, count, index, 0),      spread(root, count, index, 1),
@@ -157,12 +149,6 @@ at::Tensor most_probable_draw(const Target& target, int64_t draws, at::Generator
 /// arrived: the square of Newton's step, in standard deviations, is then below `until`. Adds its
 /// cost to `cost`.
 Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double until, Cost& cost);
-
-/// Climbs from `start` [S,D] under one problem with the curvature of a mode that is known: its
-/// `root` [1,D,D]. Returns where the climbs are after `steps` steps, [S,D]. Cost: added, steps + 1
-/// gradients a climb.
-at::Tensor climb_with(const Target& one, const at::Tensor& start, const at::Tensor& root,
-                      int64_t steps, Cost& cost);
 
 /// `known`, whose shares are log masses in nats, and a normal at each further mode of one problem
 /// to which climbs from `start` [S,D] lead: the heaviest first, while one is far above all normals

@@ -344,10 +344,7 @@ class Modes : public BaseRule {
     at::Tensor from = start_points(target, guess, starts, is_first, rng, cost);
     if (!is_first && !one_density_) from = highest(target, from, cost);
     Fits fits;
-    if (one_density_ && target.num_problems() == 1 && target.dim() > kManyDims)
-      climb_with_one(target, from.squeeze(0), effort.until, fits, cost);
-    else
-      climb_all(target, from, effort.until, fits, cost);
+    climb_all(target, from, effort.until, fits, cost);
     return fits;
   }
 
@@ -385,26 +382,6 @@ class Modes : public BaseRule {
     return climb.z()
         .view({problems, starts, dim})
         .gather(1, order.unsqueeze(2).expand({-1, -1, dim}));
-  }
-
-  /// Climbs from the starts `from` [S,D] of one problem. The first climb takes curvatures of its
-  /// own. The others take that of its mode, until they have arrived there. Those that do not arrive
-  /// are elsewhere, and go on with curvatures of their own.
-  void climb_with_one(const Target& one, const at::Tensor& from, double until, Fits& fits,
-                      Cost& cost) const {
-    constexpr double kSame = 0.1;  // squared standard deviations
-    const Mode first = climb(one, from.slice(0, 0, 1), kRounds, until, cost);
-    fits.add(one, first, 1, cost);
-    at::Tensor rest = from.slice(0, 1);
-    if (!first.failed.item<bool>()) {
-      rest = climb_with(one, rest, first.root, 4 * kRounds, cost);
-      const at::Tensor e = AffineMap(first.z, first.root).to_e(rest.unsqueeze(0));
-      const at::Tensor is_same = e.square().sum(-1).squeeze(0) < kSame;
-      const int64_t same = is_same.sum().item<int64_t>();
-      if (same > 0) fits.add(one, first.repeated(same), 1, cost);
-      rest = rest.index_select(0, at::nonzero(~is_same).flatten());
-    }
-    if (rest.size(0) > 0) climb_all(one, rest.unsqueeze(0), until, fits, cost);
   }
 
   /// Starts [P,S,D]: draws of the prior, some of them the most probable of many. The first batch

@@ -6,7 +6,7 @@
 namespace crais {
 namespace {
 
-constexpr int kEmRounds = 50;
+constexpr int kEmRounds = 50;            // at most
 constexpr double kLeastVariance = 1e-9;  // of variances, in units of the variances of all draws
 
 /// Draws in units of their own mean and covariance, and the map back.
@@ -55,7 +55,9 @@ NormalMixture iterated(const at::Tensor& x, at::Tensor shares) {
   NormalMixture mixture;
   for (int i = 0; i < kEmRounds; ++i) {
     mixture = maximised(x, shares);
-    shares = responsibilities(mixture, x);
+    const at::Tensor next = responsibilities(mixture, x);
+    if (((next - shares).abs().sum() < 1e-3).item<bool>()) break;  // of a draw has moved
+    shares = next;
   }
   return mixture;
 }

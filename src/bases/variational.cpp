@@ -5,6 +5,7 @@
 // curvature. A fit at the mode uses gradient and curvature at one point. If log gamma is skewed or
 // has kinks, that point says little about the mass around it. In many dimensions curvatures are
 // dear, and the mean alone is worth most of the gain.
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -36,9 +37,11 @@ class Variational : public BaseRule {
     Base base = from_->build(target, rng);
     const auto whole = transformed(target.shared(), base.bijection);
     const auto rows = base.partition ? whole->select(base.partition->problem) : whole;
+    at::Tensor length = at::ones({base.map.num_problems(), 1}, base.map.options());
     for (int64_t round = 0; round < options_.rounds; ++round) {
       stop_if_interrupted();
-      const AffineMap next = nearer(*rows, base.map, 1 + round * curvatures_, rng);
+      const int64_t known = 1 + std::min<int64_t>(round, 8) * curvatures_;  // the first ones fade
+      const AffineMap next = nearer(*rows, base.map, known, length, rng);
       base.map =
           base.tails.defined() ? chosen(~base.tails, next.loc(), next.matrix(), base.map) : next;
       const int64_t count = cost_of_round(*rows);
@@ -61,10 +64,10 @@ class Variational : public BaseRule {
     return 2 * 2 * options_.pairs + curvatures_ * target.curvature_cost();
   }
 
-  /// A Newton step from q. The precision of q counts as the mean of `known` curvatures. A problem
-  /// keeps its q if the evidence lower bound does not rise. Both bounds use the same draws, which
-  /// come in pairs, e and -e.
-  AffineMap nearer(const Target& target, const AffineMap& q, int64_t known,
+  /// A Newton step from q, of `length` [P,1]. The precision of q counts as the mean of `known`
+  /// curvatures. A problem keeps its q, and halves its length, if the evidence lower bound does not
+  /// rise. Both bounds use the same draws, which come in pairs, e and -e.
+  AffineMap nearer(const Target& target, const AffineMap& q, int64_t known, at::Tensor& length,
                    at::Generator& rng) const {
     const int64_t problems = q.num_problems(), dim = q.dim();
     const at::Tensor half =
@@ -84,14 +87,14 @@ class Variational : public BaseRule {
         factor_precision(precision / static_cast<double>(known + curvatures_));
     const at::Tensor fitted = at::matmul(root, factored.covariance_root);  // [P,D,D]
     const at::Tensor slope = evaluation.grad.to(at::kDouble).mean(1).unsqueeze(2);
-    const at::Tensor loc =
-        q.loc() +
-        at::matmul(fitted, at::matmul(fitted.transpose(1, 2), slope)).squeeze(2).to(q.options());
+    const at::Tensor step = at::matmul(fitted, at::matmul(fitted.transpose(1, 2), slope));
+    const at::Tensor loc = q.loc() + length * step.squeeze(2).to(q.options());
     const at::Tensor usable =
         ~factored.failed & fitted.isfinite().flatten(1).all(-1) & loc.isfinite().all(-1);
     const AffineMap next = chosen(usable, loc, fitted.to(q.options()), q);
     const at::Tensor rises = evidence_bound(target.log_density(next.to_z(e)), e, next) >
                              evidence_bound(evaluation.log_density, e, q);
+    length = at::where(rises.unsqueeze(1), (1.5 * length).clamp_max(1), 0.5 * length);
     return chosen(rises, next.loc(), next.matrix(), q);
   }
 

@@ -7,13 +7,11 @@
 namespace crais {
 
 /// Evaluations of one particle of one problem each: `densities` counts all of them, `gradients`
-/// those that also computed the gradient. A function that evaluates a target states its cost in its
-/// doc comment or returns it.
+/// those that also computed the gradient.
 struct Cost {
   int64_t densities = 0;
   int64_t gradients = 0;
 
-  /// The cost of `count` evaluations with the gradient.
   static Cost with_gradient(int64_t count) { return {count, count}; }
 
   Cost& operator+=(const Cost& other) {

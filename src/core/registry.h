@@ -72,12 +72,6 @@ class Registry {
 };
 
 /// Enrols a factory at load time, under the name with which `usage` begins.
-///
-///     const crais::Enrol<crais::ScheduleRegistry> kQuadratic(
-///         "quadratic", "beta = (t/T)^2", "quadratic",  // usage, summary, example
-///         [](crais::Spec&, const crais::ScheduleOptions& options) {
-///           return crais::make_heuristic(options.steps, [](double t) { return t * t; });
-///         });
 template <typename R>
 struct Enrol {
   Enrol(std::string usage, std::string summary, std::string example, typename R::Factory factory) {

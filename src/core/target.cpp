@@ -11,12 +11,21 @@
 
 namespace crais {
 
-Evaluation Target::evaluate(const at::Tensor& z) const {
+Evaluation Target::evaluate(const at::Tensor& z) const try {
   c10::AutoGradMode with_grad(true);
   const at::Tensor leaf = z.detach().requires_grad_(true);
   const at::Tensor value = log_density(leaf);
   const at::Tensor grad = torch::autograd::grad({value.sum()}, {leaf})[0];
   return {value.detach(), grad};
+} catch (const c10::LinAlgError&) {  // of one particle's matrix: its density is NaN
+  const int64_t d = z.size(1) > 1 ? 1 : 0, half = z.size(d) / 2;
+  if (half == 0 || (d == 0 && !traits_.can_select))
+    return {at::full(z.sizes().slice(0, 2), NAN, z.options()), at::zeros_like(z)};
+  const auto part = [&](int64_t begin, int64_t end) {
+    return (d == 1 ? shared() : slice(begin, end))->evaluate(z.slice(d, begin, end));
+  };
+  const Evaluation a = part(0, half), b = part(half, z.size(d));
+  return {at::cat({a.log_density, b.log_density}, d), at::cat({a.grad, b.grad}, d)};
 }
 
 std::shared_ptr<const Target> Target::select(const at::Tensor& /*index*/) const {
@@ -56,26 +65,25 @@ double probe(const Target& target) {
 
 namespace {
 
-at::Tensor symmetric(const at::Tensor& x) { return 0.5 * (x + x.transpose(1, 2)); }
-
-/// The Hessian [P,D,D] by autograd applied twice; NaN if an operation has no second derivative.
+/// The Hessian [P,D,D] by autograd applied twice; NaN where that fails.
 at::Tensor hessian_of(const Target& target, const at::Tensor& z) {
   c10::AutoGradMode with_grad(true);
   const at::Tensor leaf = z.detach().requires_grad_(true);
   const at::Tensor value = target.log_density(leaf.unsqueeze(1)).sum();
-  const at::Tensor grad = torch::autograd::grad({value}, {leaf}, /*grad_outputs=*/{},
-                                                /*retain_graph=*/true, /*create_graph=*/true)[0];
-  // If the density is linear in z, its gradient has no autograd graph.
-  if (!grad.requires_grad()) return at::zeros({z.size(0), z.size(1), z.size(1)}, z.options());
-  std::vector<at::Tensor> rows;
   try {
+    const at::Tensor grad = torch::autograd::grad({value}, {leaf}, {}, /*retain_graph=*/true,
+                                                  /*create_graph=*/true)[0];
+    // If the density is linear in z, its gradient has no autograd graph.
+    if (!grad.requires_grad()) return at::zeros({z.size(0), z.size(1), z.size(1)}, z.options());
+    std::vector<at::Tensor> rows;
     for (int64_t d = 0; d < z.size(1); ++d)
       rows.push_back(torch::autograd::grad({grad.select(1, d).sum()}, {leaf}, {},
                                            /*retain_graph=*/true)[0]);
+    return at::stack(rows, 1);
+  } catch (const c10::LinAlgError&) {
   } catch (const std::runtime_error&) {
-    return at::full({z.size(0), z.size(1), z.size(1)}, NAN, z.options());
   }
-  return at::stack(rows, 1);
+  return at::full({z.size(0), z.size(1), z.size(1)}, NAN, z.options());
 }
 
 /// The Hessian [P,D,D] by central differences of gradients.
@@ -96,7 +104,7 @@ at::Tensor Target::curvature(const at::Tensor& z) const {
   const at::Tensor is_sound = hessian.isfinite().flatten(1).all(1);
   if (!is_sound.all().item<bool>())
     hessian = at::where(is_sound.view({-1, 1, 1}), hessian, hessian_by_differences(*this, z));
-  return symmetric(-hessian);
+  return -0.5 * (hessian + hessian.transpose(1, 2));
 }
 
 }  // namespace crais

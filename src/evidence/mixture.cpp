@@ -209,12 +209,8 @@ class Mixture : public BaseRule {
   };
 
   Base fitted(const Target& one, at::Generator& rng) const {
-    // Particles would be too few for covariances, and widening costs nats in proportion to the
-    // dimension.
-    if (one.dim() > kManyDims)
-      return make_variational(make_modes({}, options_), {.pairs = 64, .with_curvatures = false})
-          ->build(one, rng);
     Search search{one, rng, {}, {}};
+    if (one.dim() > kManyDims) return of_many_dims(search);
     bool differ = false;
     const bool has_draws = one.traits().draws.has_value();
     Trial best = has_draws ? by_draws(search, differ) : searched(search);
@@ -241,6 +237,34 @@ class Mixture : public BaseRule {
     base.partition = best.parts->partition;
     if (has_draws) base.apart = at::full({1}, differ, wide.dtype(at::kBool));
     return base;
+  }
+
+  /// Particles would be too few for covariances, and widening costs nats in proportion to the
+  /// dimension: normals at modes, or the nearest one by steps from the prior, if its evidence lower
+  /// bound is higher. Where a scale goes to 0 with all that it scales is a mode without mass.
+  Base of_many_dims(Search& search) const {
+    const Target& one = search.one;
+    Base best = make_variational(make_modes({}, options_), {.pairs = 64, .with_curvatures = false})
+                    ->build(one, search.rng);
+    search.cost += best.cost;
+    if (!is_nearly_normal(one, best, particles_, search.rng, search.cost)) {
+      const auto bound = [&](const Base& base) {
+        const int64_t parts = base.map.num_problems(), draws = 64;
+        const at::Tensor e =
+            fill_normal(at::empty({parts, draws, one.dim()}, one.options()), search.rng);
+        search.cost += Cost{parts * draws, 0};
+        const Parts in(one, {base.map, base.log_share()});
+        const at::Tensor height = in.target->log_density(base.map.to_z(e)).nan_to_num(-INFINITY);
+        return at::logsumexp(evidence_bound(height, e, base.map), 0).item<double>();
+      };
+      const int64_t rounds = std::max<int64_t>(2, 12'000 / one.dim());
+      Base nearest =
+          make_variational(make_base("prior"), {.rounds = rounds})->build(one, search.rng);
+      search.cost += nearest.cost;
+      if (bound(nearest) > bound(best)) best = std::move(nearest);
+    }
+    best.cost = search.cost;
+    return best;
   }
 
   /// What the draws of somebody's chains ask for: one normal, or the best fit. `differ` says if the
@@ -336,12 +360,9 @@ class Mixture : public BaseRule {
   Trial searched(Search& search) const {
     const Base modes = make_modes({}, options_)->build(search.one, search.rng);
     search.cost += modes.cost;
-    const at::Tensor share = modes.partition
-                                 ? modes.partition->log_share
-                                 : at::zeros({1}, search.one.options().dtype(at::kDouble));
-    const Normals normals{modes.map.widened(widening_), share};
+    const Normals normals{modes.map.widened(widening_), modes.log_share()};
     Trial best;
-    if (is_nearly_normal(modes, search)) {
+    if (is_nearly_normal(search.one, modes, particles_, search.rng, search.cost)) {
       best.parts = std::make_shared<Parts>(search.one, normals);
       return best;
     }
@@ -353,27 +374,6 @@ class Mixture : public BaseRule {
       if (rough.beats(best)) best = rough;
     improve(search, best);
     return best;
-  }
-
-  /// True if all starts of the search led to one mode, half of the draws from the normal there
-  /// count, and along its columns the density falls by a nat for each of four standard deviations.
-  /// Such a density needs no trial. Cost: a density for each particle and each of 2 D + 1 points.
-  bool is_nearly_normal(const Base& modes, Search& search) const {
-    constexpr double kOut = 4;
-    if (modes.map.num_problems() > 1 || (modes.fell_back | modes.ambiguous).any().item<bool>())
-      return false;
-    const LogWeights drawn =
-        importance_log_weights(Problem(search.one.shared(), modes.map), particles_, search.rng);
-    search.cost += drawn.cost;
-    if (!(drawn.log_w < INFINITY).all().item<bool>()) return false;  // NaN too
-    if (!(ess(drawn.log_w).item<double>() > 0.5)) return false;
-    const at::Tensor axes = kOut * at::eye(search.one.dim(), search.one.options());
-    const at::Tensor e = at::cat({at::zeros_like(axes.slice(0, 0, 1)), axes, -axes});
-    const at::Tensor height =
-        search.one.log_density(modes.map.to_z(e.unsqueeze(0))).to(at::kDouble).flatten();
-    search.cost += Cost{e.size(0), 0};
-    const at::Tensor fall = height[0] - height.slice(0, 1);
-    return (fall > kOut).all().item<bool>();
   }
 
   /// What `trial` returns; a trial that every other beats if the density refuses to start there.

@@ -99,17 +99,21 @@ TEST(Problem, StartsOfNoDensityHaveNoWeight) {
 }
 
 TEST(Problem, NamesAStartWhereNothingHasDensity) {
-  class Nowhere : public DiagonalGaussian {
-   public:
-    Nowhere() : DiagonalGaussian(2, {1}, {1}, 0) {}
-    at::Tensor log_density(const at::Tensor& z) const override {
-      return at::full_like(z.select(-1, 0), -INFINITY) + 0 * z.select(-1, 0);
-    }
-  };
-  const Nowhere target;
+  const FunctionTarget target({2, 1}, [](const at::Tensor& z) { return 0 * z.sum(-1) - INFINITY; });
   const Problem problem(borrow(target), AffineMap::identity(2, 1, at::kDouble));
   at::Generator rng = make_generator(3);
   expect_error(ErrorKind::kData, {"-inf", "8 of 8"}, [&] { problem.start(4, rng); });
+}
+
+TEST(Target, IsNaNWhereAMatrixIsSingular) {
+  const FunctionTarget one({1, 1}, [](const at::Tensor& z) {
+    return at::linalg_inv(z.unsqueeze(-1)).sum({2, 3});
+  });
+  const at::Tensor z = at::tensor({1.0, 0.0, 2.0, 4.0}, at::kDouble).view({2, 2, 1});
+  const Evaluation found = one.select(at::zeros({2}, at::kLong))->evaluate(z);
+  const at::Tensor expected = at::where(z == 0, NAN, 1 / z).squeeze(-1);
+  EXPECT_TRUE(at::allclose(found.log_density, expected, 0, 1e-15, /*equal_nan=*/true));
+  EXPECT_NEAR(found.grad[1][0][0].item<double>(), -0.25, 1e-15);
 }
 
 }  // namespace

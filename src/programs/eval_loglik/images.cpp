@@ -69,8 +69,8 @@ void check_shape(const std::string& source, const std::vector<int64_t>& shape,
 EvalImages simulated_images(const ImageSettings& settings, int64_t count, const EvalModel& model) {
   if (model.num_draws() == 0)
     throw argument_error(
-        "--simulate: there is no way to simulate from this model; export it with a likelihood and "
-        "a prior that can be sampled");
+        "--simulate: there is no way to simulate from this model; it needs a likelihood and a "
+        "prior that can be sampled, by `sample`");
   const IndexRange range = selection(settings, count);
   if (range.end > model.num_draws())
     throw argument_error("--simulate: the model stores ", model.num_draws(), " simulated images");
