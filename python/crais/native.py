@@ -140,7 +140,7 @@ class Run:
         self.images = pixels.reshape(-1, *shape)
 
     def warn(self, line: str) -> None:
-        warnings.warn(line, stacklevel=6)
+        warnings.warn(line, stacklevel=9)
 
     def show(self, done: int, total: int, status: str = "") -> None:
         if self._tqdm is not None and self._bar is None:

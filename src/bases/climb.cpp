@@ -86,21 +86,18 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
 }
 
 NormalMixture with_modes(const Target& one, NormalMixture known, const at::Tensor& start,
-                         Cost& cost) {
-  constexpr double kFar = 4, kLight = -7, kArrived = 0.02;  // nats
-  constexpr int64_t kRounds = 12;
+                         double far, double until, Cost& cost) {
   const auto on_cpu = [](const at::Tensor& x) { return x.to(at::kCPU, at::kDouble); };
   const auto rows = one.select(at::zeros({start.size(0)}, start.options().dtype(at::kLong)));
-  const Mode ends = climb(*rows, start, kRounds, kArrived, cost);
+  const Mode ends = climb(*rows, start, kMostRounds, until, cost);
   const AffineMap fits(on_cpu(ends.z), on_cpu(ends.root));
   const at::Tensor peak = on_cpu(ends.log_mass) - fits.log_abs_det(),
                    mass = on_cpu(ends.log_mass) +
                           0.5 * static_cast<double>(start.size(1)) * std::log(2 * M_PI),
-                   least = at::logsumexp(known.log_share, 0) + kLight,
-                   is_mode =
-                       ~ends.failed.cpu() & (ends.decrement.cpu() < kArrived) & (mass > least);
+                   least = at::logsumexp(known.log_share, 0) + std::log(kLeastShare),
+                   is_mode = ~ends.failed.cpu() & (ends.decrement.cpu() < until) & (mass > least);
   while (true) {
-    const at::Tensor is_new = is_mode & (peak - log_density(known, fits.loc()) > kFar);
+    const at::Tensor is_new = is_mode & (peak - log_density(known, fits.loc()) > far);
     if (!is_new.any().item<bool>()) break;
     const at::Tensor i = mass.masked_fill(~is_new, -INFINITY).argmax().unsqueeze(0);
     known = {at::cat({known.loc, fits.loc().index_select(0, i)}),

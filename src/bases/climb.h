@@ -20,6 +20,8 @@ namespace crais {
 
 constexpr int64_t kDrawsAStart = 32;  // draws; the most probable one is a start
 constexpr int64_t kUsualRounds = 6;   // until a climb arrives
+constexpr int64_t kMostRounds = 12;   // of Newton's method
+constexpr double kLeastShare = 1e-3;  // of the mass: neighbours cover lighter modes
 
 /// The number of steps that share one curvature: an eighth of its cost in evaluations. Fewer
 /// curvatures would save little.
@@ -151,10 +153,11 @@ at::Tensor most_probable_draw(const Target& target, int64_t draws, at::Generator
 Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double until, Cost& cost);
 
 /// `known`, whose shares are log masses in nats, and a normal at each further mode of one problem
-/// to which climbs from `start` [S,D] lead: the heaviest first, while one is far above all normals
-/// so far and has mass. The shares that are returned sum to 1. Cost: added, that of the climbs.
+/// to which climbs from `start` [S,D] lead: the heaviest first, while one is more than `far` nats
+/// above all normals so far, and not light. `until`: see climb(). The shares that are returned sum
+/// to 1. Cost: added, that of the climbs.
 NormalMixture with_modes(const Target& one, NormalMixture known, const at::Tensor& start,
-                         Cost& cost);
+                         double far, double until, Cost& cost);
 
 /// The squared distance below which two climbs have ended at the same mode, for `dim` dimensions.
 double farthest_of_one_mode(int64_t dim);

@@ -20,7 +20,6 @@ namespace {
 constexpr double kUnseen = 0.12;  // limit of the share of further starts that lead to unseen modes
 constexpr double kSerious = 6.0;  // nats below the greatest mass; modes further below are light
 constexpr double kUnseenMass = 0.05;
-constexpr int64_t kRounds = 12;               // of Newton's method, at most
 constexpr int64_t kFewStarts = 16;            // of the first batch for an image: most have one mode
 constexpr double kStray = 1e3;                // decrement of what is no mode
 constexpr double kScales[] = {1, 3, 10, 30};  // of starts, for a density without a prior
@@ -360,7 +359,7 @@ class Modes : public BaseRule {
     const auto many = for_each_start(target, from);
     const at::Tensor start = from.flatten(0, 1);
     const at::Tensor rows = at::nonzero(start.isfinite().all(1)).flatten();
-    Mode ends = climb(*many->select(rows), start.index_select(0, rows), kRounds, until, cost);
+    Mode ends = climb(*many->select(rows), start.index_select(0, rows), kMostRounds, until, cost);
     // Far out in a flat tail a climb gets stuck: Newton's step is any number too long.
     if (one_density_ && (ends.decrement < until).any().item<bool>())
       ends.failed = ends.failed | (ends.decrement > kStray);
@@ -460,10 +459,9 @@ class Modes : public BaseRule {
   /// Drops modes of less than a thousandth of the mass: their neighbours cover them.
   template <typename Mass>
   static void keep_heaviest(Found& found, int64_t most, const Mass& mass) {
-    constexpr double kLeast = 1e-3;
     size_t kept = 0;
     for (const int64_t s : found.climbs) {
-      if (std::exp(mass(s) - mass(found.climbs[0])) < kLeast) break;
+      if (std::exp(mass(s) - mass(found.climbs[0])) < kLeastShare) break;
       if (static_cast<int64_t>(kept) == most) {
         found.is_cut = true;
         break;

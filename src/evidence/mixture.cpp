@@ -201,6 +201,7 @@ class Mixture : public BaseRule {
   static constexpr int64_t kMoreRounds = 7;   // while each gains more than kClear
   static constexpr int64_t kRefit = 0;        // in place of a number of normals
   static constexpr double kSmall = 0.02, kCertain = 0.05, kVague = 0.2, kClear = 0.3;  // nats
+  static constexpr double kFar = 5;        // nats of the density above its normals
   static constexpr double kAsGood = 0.05;  // nats of draws that a fit has not seen
 
   struct Temperatures {
@@ -328,7 +329,6 @@ class Mixture : public BaseRule {
 
   /// True if the normals of `trial` lack mass where draws z [N,D] of the density are.
   static bool lacks(const Trial& trial, const at::Tensor& z, Search& search) {
-    constexpr double kFar = 5;  // nats
     const at::Tensor far = above(trial, trial.parts->normals.to_u(z), search) > kFar;
     return far.to(at::kDouble).mean().item<double>() > kCertain;
   }
@@ -337,7 +337,6 @@ class Mixture : public BaseRule {
   /// the density is far above its normals: chains meet modes that no climb has met. Cost: a density
   /// for each particle; where there are such modes, climbs and a trial.
   Trial completed(const Trial& best, const at::Tensor& visited, Search& search) const {
-    constexpr double kFar = 8;  // nats
     constexpr int64_t kStarts = 64;
     const Normals& normals = best.parts->normals;
     const at::Tensor u = normals.to_u(visited);
@@ -347,7 +346,7 @@ class Mixture : public BaseRule {
     NormalMixture known = normals_of(*best.parts);
     known = {known.loc, known.root / widening_, known.log_share + best.value};
     const auto whole = transformed(search.one.shared(), normals.bijection);
-    const NormalMixture all = with_modes(*whole, known, from, search.cost);
+    const NormalMixture all = with_modes(*whole, known, from, kFar, kSmall, search.cost);
     if (all.size() == known.size()) return best;
     Trial next = attempt([&] {
       return tried(search, widened({normals.bijection, all}, search.one));
