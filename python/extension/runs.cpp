@@ -69,9 +69,9 @@ std::shared_ptr<const Target> target_of(const Run& run, int64_t dim, const Array
 }
 
 /// Arguments: name, options, starts, draws, dim, notes, doubts, is_single, identity. `dim` 0: the
-/// target is a registered one of this name. `notes` say what was made of a function, `doubts` (what,
-/// remedy) why its results are not to be trusted; `is_single`: it computes in float32. `identity`
-/// tells the function from others. Nothing from a program, which prints it.
+/// target is a registered one of this name. `notes` say what was made of a function, `doubts`
+/// (what, remedy) why its results are not to be trusted; `is_single`: it computes in float32.
+/// `identity` tells the function from others. Nothing from a program, which prints it.
 Json run_log_normalizer(const Json& a, const Run& run) {
   PythonObserver observer(run, "log Z");
   const std::string name = a[0];
