@@ -9,10 +9,11 @@ import sys
 import time
 from pathlib import Path
 
-import crais
 import numpy as np
 import torch
 from torch.distributions import Normal, Uniform
+
+import crais
 
 data, series, planets, seed = Path(sys.argv[1]), *map(int, [*sys.argv[2:], 1][:3])
 t, v, s = np.loadtxt(data / f"rvs_000{series}.txt").T
