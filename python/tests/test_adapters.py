@@ -330,9 +330,8 @@ def test_bridgestan():
     close(found, EVIDENCE_NORMAL)
     assert "half-normal lacks log 2" in found.notes[0] and "half-normal" in repr(found)
     draws = {"mu": Y.sum() / 3.25 + 3.25**-0.5 * np.random.default_rng(1).normal(size=(4, 100))}
-    close(
-        crais.log_normalizer(StanModel(), draws=draws, steps=16, chains=16, problems=4, progress=False), EVIDENCE_NORMAL
-    )
+    by_draws = crais.log_normalizer(StanModel(), draws=draws, steps=16, chains=16, problems=4, progress=False)
+    close(by_draws, EVIDENCE_NORMAL)
     assert np.allclose(found.samples["m"] - found.samples["mu"][:, None, None], [[0, 2, 4], [1, 3, 5]], atol=1e-12)
     assert density_of(StanModel(), dim=None).log_density(torch.tensor([[-11.0]])).isnan().all()
 

@@ -90,12 +90,8 @@ def test_chains_that_each_see_one_mode_are_flagged():
 
 
 def test_draws_by_name_go_back_to_where_chains_move():
-    priors = {
-        "a": Normal(1.0, 2.0),
-        "b": Gamma(2.0, 1.0).expand([2]),
-        "c": Uniform(-1.0, 3.0),
-        "d": LogNormal(0.0, 1.0),
-    }
+    priors = {"a": Normal(1.0, 2.0), "b": Gamma(2.0, 1.0).expand([2])}
+    priors |= {"c": Uniform(-1.0, 3.0), "d": LogNormal(0.0, 1.0)}
     draws = {name: prior.sample((2, 100)) for name, prior in priors.items()}
     count = functools.partial(torch.full_like, fill_value=-2.0)
     z = crais.log_normalizer(lambda theta: count(theta["a"]), prior=priors, draws=draws, **FAST)
