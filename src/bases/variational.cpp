@@ -41,7 +41,9 @@ class Variational : public BaseRule {
     for (int64_t round = 0; round < options_.rounds; ++round) {
       stop_if_interrupted();
       const int64_t known = 1 + std::min<int64_t>(round, 8) * curvatures_;  // the first ones fade
-      const AffineMap next = nearer(*rows, base.map, known, length, rng);
+      at::Tensor damped = length;
+      const AffineMap next = nearer(*rows, base.map, known, damped, rng);
+      if (round > 0) length = damped;  // the second of two rounds is a whole step
       base.map =
           base.tails.defined() ? chosen(~base.tails, next.loc(), next.matrix(), base.map) : next;
       const int64_t count = cost_of_round(*rows);
