@@ -77,7 +77,7 @@ def test_blocks_run(compiled, page, subtests, tmp_path, monkeypatch):
     kinds = {"python": run_python, "sh": run_shell, "text": compare}
     parsers = [markdown.CodeBlockParser(kind, function) for kind, function in kinds.items()]
     document = sybil.document.Document.parse(str(ROOT / f"{page}.md"), *parsers)
-    path = f"{compiled / 'bin'}:{os.environ['PATH']}"
+    path = f"{compiled.parents[1] / 'bin'}:{os.environ['PATH']}"
     document.namespace["environment"] = {**os.environ, "PATH": path}
     torch.manual_seed(0)
     for example in document:
