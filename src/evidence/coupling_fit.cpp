@@ -86,7 +86,7 @@ class Regression {
     by_scale_ = inverse_gram(of_scale_, one);
     fit_mean((-2 * known).clamp(-kMostLog, kMostLog).exp());
     log_scale_ = regressed_on_scale((residual().abs() + 1e-6).log() - kMeanLog - known);
-    iterate(kIterations / 4);  // enough to tell what is not seen
+    iterate(kIterations);
     while (true) {
       const at::Tensor of_mean = clear(squared_t(mean_, by_mean_)),
                        of_scales =
