@@ -87,7 +87,6 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
 
 NormalMixture with_modes(const Target& one, NormalMixture known, const at::Tensor& start,
                          double far, double until, Cost& cost) {
-  const auto on_cpu = [](const at::Tensor& x) { return x.to(at::kCPU, at::kDouble); };
   const auto rows = one.select(at::zeros({start.size(0)}, start.options().dtype(at::kLong)));
   const Mode ends = climb(*rows, start, kMostRounds, until, cost);
   const AffineMap fits(on_cpu(ends.z), on_cpu(ends.root));

@@ -7,6 +7,8 @@
 
 namespace crais {
 
+inline at::Tensor on_cpu(const at::Tensor& x) { return x.to(at::kCPU, at::kDouble); }
+
 /// J normals N(loc, root root^T) with shares that sum to 1, float64 on the CPU.
 struct NormalMixture {
   at::Tensor loc;        // [J,D]

@@ -599,8 +599,6 @@ class Mixture : public BaseRule {
     return {in, refit_normals(u, responsibilities(normals_of(parts), in_parts(z, parts)))};
   }
 
-  static at::Tensor on_cpu(const at::Tensor& x) { return x.to(at::kCPU, at::kDouble); }
-
   static at::Tensor log_density_of(const Fitted& fit, const at::Tensor& z) {
     const at::Tensor u = in_coordinates(fit.bijection, z), height = log_density(fit.normals, u);
     return fit.bijection ? height - fit.bijection->log_abs_det(u) : height;
@@ -618,8 +616,7 @@ class Mixture : public BaseRule {
 
   static NormalMixture normals_of(const Parts& parts) {
     const AffineMap& map = parts.normals.map;
-    return {map.loc().to(at::kCPU, at::kDouble), map.matrix().to(at::kCPU, at::kDouble),
-            parts.normals.log_share.to(at::kCPU, at::kDouble)};
+    return {on_cpu(map.loc()), on_cpu(map.matrix()), on_cpu(parts.normals.log_share)};
   }
 
   Normals widened(const Fitted& fit, const Target& one) const {
