@@ -37,17 +37,31 @@ int64_t num_pilots(const EstimatorParts& parts, const Target& target, int64_t nu
   return std::min(pilots, static_cast<int64_t>(allowed / trial));
 }
 
+constexpr double kBaseShare = 0.4;      // of a budget; pilots take a tenth
+constexpr double kRefiningShare = 0.2;  // of an estimate
+
+/// The most evaluations that the base of a problem may take.
+double most_of_base(const EstimateOptions& options, int64_t num_problems) {
+  if (!options.budget) return INFINITY;
+  // The cost of a pilot's fit comes on top. It matters only for a single problem.
+  const auto problems = static_cast<double>(num_problems);
+  return kBaseShare * problems / (problems + 1) * *options.budget;
+}
+
 /// The pilots' results for a candidate.
 struct Trial {
   Plan plan;
   at::Tensor value;  // [P] estimates of new chains, nats
 };
 
-/// Tries a base on the pilots. Adds the cost to `cost`, even if it throws.
-Trial try_base(const EstimatorParts& parts, const BaseRule& rule, const Target& pilots,
-               std::optional<at::ScalarType> forces, Cost& cost) {
+/// Tries a base on the pilots; nothing if its fit takes more than `most` evaluations of a problem,
+/// for a search may cost more than was expected. Adds the cost to `cost`, even if it throws.
+std::optional<Trial> try_base(const EstimatorParts& parts, const BaseRule& rule,
+                              const Target& pilots, double most,
+                              std::optional<at::ScalarType> forces, Cost& cost) {
   const Base base = fit_base(parts, rule, pilots, kSharedStream);
   cost += base.cost;
+  if (static_cast<double>(base.cost.densities / pilots.num_problems()) > most) return {};
   const CentredProblem centre = centred(parts, pilots, base, forces, kSharedStream);
   cost += centre.cost;
   TunedPlan tuned = make_plan(parts, centre.problem, kSharedStream);
@@ -58,11 +72,8 @@ Trial try_base(const EstimatorParts& parts, const BaseRule& rule, const Target& 
                        parts.options.chains, rng, parts.resampling.get());
   cost += run.cost;
   const at::Tensor value = log_normalizer(run.log_w, run.genealogy).value;
-  return {std::move(tuned.plan), base.partition ? base.partition->log_sum_exp(value) : value};
+  return Trial{std::move(tuned.plan), base.partition ? base.partition->log_sum_exp(value) : value};
 }
-
-constexpr double kBaseShare = 0.4;      // of a budget; pilots take a tenth
-constexpr double kRefiningShare = 0.2;  // of an estimate
 
 /// A fit by climbs, as wide as asked.
 using Fit = std::function<std::unique_ptr<BaseRule>(double widening)>;
@@ -171,14 +182,15 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
   const int64_t pilots = num_pilots(parts, target, num_problems, candidates);
   if (pilots == 0) return {candidates.front(), {}, best.cost};
   const auto part = target.slice(0, pilots);
+  const double most = most_of_base(parts.options, num_problems);
   at::Tensor highest;
   for (const Rule& rule : candidates) {
     try {
-      Trial trial = try_base(parts, *rule, *part, forces, best.cost);
-      if (highest.defined() && !clearly_above(trial.value, highest)) continue;
-      highest = trial.value;
+      std::optional<Trial> trial = try_base(parts, *rule, *part, most, forces, best.cost);
+      if (!trial || (highest.defined() && !clearly_above(trial->value, highest))) continue;
+      highest = trial->value;
       best.rule = rule;
-      best.plan = std::move(trial.plan);
+      best.plan = std::move(trial->plan);
     } catch (const ScheduleError& error) {
       best.cost += error.spent;
       if (rule == candidates.back() && !best.rule) throw;
@@ -194,10 +206,8 @@ std::vector<Rule> base_candidates(const EstimatorParts& parts, const Target& tar
   const double widening = !options.budget && options.steps >= kLong ? 1.1 : 1;
   const auto chains = static_cast<double>(options.chains * parts.num_anneals() *
                                           parts.evaluations_per_chain(options.steps));
-  // The cost of a pilot's fit comes on top. It matters only for a single problem.
-  const auto problems = static_cast<double>(num_problems);
   const double estimate = options.budget.value_or(chains);
-  const double most = options.budget ? kBaseShare * problems / (problems + 1) * estimate : INFINITY;
+  const double most = most_of_base(options, num_problems);
   std::vector<Rule> candidates;
   for (const std::vector<Fit>& fits : fits_of(target)) {
     const auto fit = std::find_if(fits.begin(), fits.end(), [&](const Fit& one) {

@@ -41,14 +41,6 @@ bool refutes(const Witness& witness, double mean, double error, double bias) {
   return witness.value - mean > std::max(kLeast, allowed);
 }
 
-/// True if the weights of a replicate may have no variance: the others have only not met them yet.
-bool tail_is_heavy(const MethodTable& table) {
-  for (const auto& repeat : table.flags)
-    for (const int64_t flags : repeat)
-      if (flags & kFewEffective) return true;
-  return false;
-}
-
 /// The mass that settled particles found where forward particles hardly go, as a share of all mass.
 struct HardlySeen {
   double share = 0;   // mean over chunks, beyond what is expected there
@@ -132,11 +124,12 @@ std::vector<Doubt> doubts_of_replicates(const MethodTable& table, const RunResul
   const at::Tensor value = table.matrix("log_normalizer");
   const double mean = value.mean().item<double>(), error = error_of_replicates(table, results);
   std::vector<Doubt> doubts;
-  int64_t flagged = 0, estimates = 0;
+  int64_t flagged = 0, estimates = 0, few_effective = 0;
   for (const auto& repeat : table.flags)
     for (const int64_t flags : repeat) {
       ++estimates;
       flagged += flags != 0 ? 1 : 0;
+      few_effective += flags & kFewEffective ? 1 : 0;
     }
   if (2 * flagged >= estimates) doubts.push_back(Doubt::kMostFlagged);
   if (contradict(value, table.matrix("std_error"))) doubts.push_back(Doubt::kReplicates);
@@ -148,7 +141,8 @@ std::vector<Doubt> doubts_of_replicates(const MethodTable& table, const RunResul
   if (static_cast<double>(table.num_nonfinite) >
       kFewUndefined * static_cast<double>(table.cost.densities))
     doubts.push_back(Doubt::kUndefined);
-  if (tail_is_heavy(table)) doubts.push_back(Doubt::kTail);
+  // The weights of one replicate may have no variance: the others have only not met them yet.
+  if (few_effective > 0) doubts.push_back(Doubt::kTail);
   return doubts;
 }
 

@@ -145,19 +145,13 @@ MethodSummary summarise_method(const MethodTable& table, const RunResults& resul
 std::string RunningMean::add(const ChunkResult& result) {
   for (const ChunkRun& run : result.runs) {
     if (result.is_control || run.method != result.runs.front().method) continue;
-    for (size_t i = 0; i < run.log_normalizer.size(); ++i) {
-      ++count_;
-      sum_ += run.log_normalizer[i];
-      sum_of_squares_ += run.log_normalizer[i] * run.log_normalizer[i];
-      ess_ += run.ess[i];
-      if (!run.accept_prob.empty()) accept_ += run.accept_prob[i];
-    }
+    values_.insert(values_.end(), run.log_normalizer.begin(), run.log_normalizer.end());
+    ess_.insert(ess_.end(), run.ess.begin(), run.ess.end());
   }
-  const double mean = sum_ / count_;
-  const double variance = std::max(0.0, sum_of_squares_ / count_ - mean * mean);
-  if (count_ == 0) return "";
-  return label_ + " " + with_error(mean, std::sqrt(variance / count_)) + "  ESS " +
-         fixed(ess_ / count_, 2) + (accept_ > 0 ? "  accept " + fixed(accept_ / count_, 2) : "");
+  if (values_.empty()) return "";
+  const at::Tensor value = at::tensor(values_, at::kDouble), ess = at::tensor(ess_, at::kDouble);
+  return label_ + " " + with_error(value.mean().item<double>(), std_error_of_mean(value)) +
+         "  ESS " + fixed(ess.mean().item<double>(), 2);
 }
 
 std::optional<WeightedParticles> kept_particles(const RunResults& results) {

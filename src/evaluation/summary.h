@@ -99,7 +99,7 @@ class RunningMean {
 
  private:
   std::string label_;
-  double count_ = 0, sum_ = 0, sum_of_squares_ = 0, ess_ = 0, accept_ = 0;
+  std::vector<double> values_, ess_;
 };
 
 /// The particles of the first method and repeat, problem after problem, float64 on the CPU. Nothing

@@ -51,15 +51,6 @@ TEST(BaseChoice, TrustsLaplaceWhereNothingIsClearlyBetter) {
   EXPECT_EQ(choice.plan->num_particles, 16);
 }
 
-TEST(BaseChoice, LongChainsBeginFurtherOut) {
-  EstimateOptions options = brief();
-  options.steps = 64;
-  options.chains = 4;
-  EXPECT_EQ(choose_base(EstimatorParts(options), Encoded(4, 0.5), 4).rule->name, "laplace:1.1");
-  options.budget = 100;  // which decides on the length later
-  EXPECT_EQ(choose_base(EstimatorParts(options), Encoded(4, 0.5), 4).rule->name, "laplace");
-}
-
 /// A target whose first candidate takes many starts.
 class Searched : public DiagonalGaussian {
  public:
@@ -122,11 +113,34 @@ TEST(BaseChoice, SearchesForModesWherePilotsHaveSeveral) {
             "variational:1,from=modes");
 }
 
+/// A search finds more modes in every batch.
+class Comb : public FunctionTarget {
+ public:
+  Comb()
+      : FunctionTarget({8, 4}, [](const at::Tensor& z, const at::Tensor& /*rows*/) {
+          return (2 * at::cos(4 * z) - 0.5 * (z - 9).square()).sum(-1);
+        }) {
+    traits_.may_be_multimodal = true;
+  }
+};
+
+TEST(BaseChoice, PassesOverASearchThatTakesMoreThanItsShareOfABudget) {
+  const Comb comb;
+  EstimateOptions options = brief();
+  at::Generator rng = make_generator(1);
+  const auto fitted = static_cast<double>(make_base("modes")->build(comb, rng).cost.densities) / 8;
+  EXPECT_LT(expected_cost("modes", comb), 0.7 * fitted);
+  for (const double share : {1.5, 0.8}) {
+    options.budget = share * fitted / 0.4;
+    const std::string chosen = choose_base(EstimatorParts(options), comb, 1'000'000).rule->name;
+    EXPECT_EQ(chosen.find("modes") != std::string::npos, share > 1) << chosen;
+  }
+}
+
 TEST(BaseChoice, CostsWhatItsTrialsAsk) {
   const DiagonalGaussian inner(4, {1.0, -2.0}, {0.3, 0.5}, 0.0);
   const Counting target(inner);
-  EstimateOptions options = brief();
-  options.pilot_problems = 4;
+  const EstimateOptions options = brief();
   const BaseChoice choice = choose_base(EstimatorParts(options), target, 4);
   // Laplace and prior: each a pilot of 8 and a trial of 16 chains; what Laplace fits comes on top,
   // eight rounds of a curvature (counted as three evaluations) and four steps, and the start.
@@ -162,12 +176,8 @@ TEST(BaseChoice, PassesOverABaseThatItsScheduleCannotBridgeFrom) {
   const DiagonalGaussian target(4, {30.0, -20.0}, {0.05, 0.03}, 0.0);
   const BaseChoice choice = choose_base(EstimatorParts(options), target, 4);
   EXPECT_EQ(choice.rule->name, "laplace");
-  const BaseChoice cheaper = choose_base(EstimatorParts([&] {
-                                           EstimateOptions fewer = options;
-                                           fewer.max_steps = 20;
-                                           return fewer;
-                                         }()),
-                                         target, 4);
+  options.max_steps = 20;
+  const BaseChoice cheaper = choose_base(EstimatorParts(options), target, 4);
   EXPECT_GT(choice.cost.gradients, cheaper.cost.gradients);  // what failed is counted too
 }
 

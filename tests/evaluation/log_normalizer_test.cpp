@@ -113,7 +113,6 @@ TEST(LogNormalizer, SaysWhatAFunctionReturnsAmiss) {
 
 TEST(LogNormalizer, KeepsAndResumesInAFolder) {
   const testing::TemporaryFolder folder;
-  const testing::LogGamma inner(6, {2.0, 3.0});
   const FunctionTarget target({.num_problems = 6, .dim = 2},
                               [&](const at::Tensor& z, const at::Tensor&) {
                                 return testing::LogGamma(z.size(0), {2.0, 3.0}).log_density(z);
