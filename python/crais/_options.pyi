@@ -47,8 +47,7 @@ _OfModels = TypedDict("_OfModels", {
 _OfDensities = TypedDict("_OfDensities", {
     "per_problem": bool | None, "pilot_problems": int | None, "problems": int | None,
     "witness": Literal["auto", "none"] | None, "expect": str | Sequence[str] | None,
-    "save_particles": str | PathLike[str] | None, "resampled": bool | None,
-    "dtype": Literal["float32", "float64"] | None,
+    "save_particles": str | PathLike[str] | None, "dtype": Literal["float32", "float64"] | None,
 }, total=False)
 
 TrainOptions = TypedDict("TrainOptions", {

@@ -148,9 +148,8 @@ def evaluate(
     if isinstance(model, (str, os.PathLike)):
         if (name := os.fspath(model)).startswith("hf://"):
             raise UsageError(f"{name} is on the Hub: give crais.load({name!r}) in its place")
-        chosen = {"likelihood": likelihood, "latent": latent, "dtype": dtype, **options}
-        if isinstance(labels, str):
-            chosen["labels"] = labels
+        file = labels if isinstance(labels, str) else None
+        chosen = {"likelihood": likelihood, "latent": latent, "dtype": dtype, "labels": file, **options}
         if likelihood is not None and not isinstance(likelihood, str):
             raise UsageError(f"likelihood of a file must be a name, not {type(likelihood).__name__}")
         for name, value in {**functions, "image_shape": image_shape, "missing": missing}.items():
@@ -214,7 +213,7 @@ def certify(
     model: Any = None,
     images: Any = None,
     *,
-    num_images: int = 1000,
+    num_images: int | None = None,
     progress: bool = True,
     **options: Unpack[CertifyOptions],
 ) -> Result:
@@ -228,7 +227,7 @@ def certify(
     exact these are: `distance` [Biswas, Jacob & Vanetti 2019]. If they do not, the flag is `apart`.
 
     model        as in `evaluate`; give `latent` and `image_shape` if it has no such attributes
-    images       as in `evaluate`. Without images, the model draws `num_images`, with exact draws
+    images       as in `evaluate`. Without images, the model draws `num_images` (1,000), with exact draws
     progress     show a bar, if tqdm is installed
 
     The truth lies between the bounds on average, so the gap certifies these settings: for your
@@ -238,10 +237,12 @@ def certify(
     """
     native.check_names("eval-loglik", options, certify, evaluate)
     options.setdefault("method", "bidirectional")
-    if images is None or isinstance(images, numbers.Integral):  # a number was the second argument
-        simulate = num_images if images is None else int(images)
-        return evaluate(model, simulate=simulate, progress=progress, **options)
-    return evaluate(model, images, progress=progress, **options)
+    if isinstance(images, numbers.Integral):  # a number was the second argument
+        images, num_images = None, int(images)
+    if images is not None and num_images is not None:
+        raise UsageError("give images or num_images, not both: each says what to evaluate")
+    simulate = 1000 if images is None and num_images is None else num_images
+    return evaluate(model, images, simulate=simulate, progress=progress, **options)
 
 
 @native.awaited()

@@ -300,8 +300,8 @@ def test_certify_bounds_a_known_log_likelihood(are_given):
     weight = torch.randn(5, 2)
     x = 3 * torch.randn(100, 5) if are_given else None
     bounds = crais.certify(
-        None, x, decoder=lambda z: z @ weight.T, likelihood=crais.Gaussian(0.5), latent=2, num_images=100,
-        base="prior", steps=200, progress=False,
+        None, x, decoder=lambda z: z @ weight.T, likelihood=crais.Gaussian(0.5), latent=2,
+        num_images=None if are_given else 100, base="prior", steps=200, progress=False,
     )  # fmt: skip
     truth = float(linear_gaussian(weight).log_prob(bounds.images).mean())
     error = 5 * bounds.mc_se

@@ -134,15 +134,14 @@ def test_a_mixture_has_the_fisher_weights_of_its_components(kind):
     options = CHEAP | {"images": draws(decode), "base": "laplace", "steps": 64}
     found = crais.evaluate(decoder=decode, **options)
     assert found.summary["model"]["likelihood"] == "mixture"
-    prior = crais.StandardNormal()
-    wanted = crais.evaluate(
-        log_joint=lambda z, x: prior.log_prob(z) + decode(z).log_prob(x).sum(1),
-        **(options | {"base": "prior", "steps": 256}),
-    )
+    prior, options = crais.StandardNormal(), options | {"base": "prior", "steps": 256}
+    wanted = crais.evaluate(log_joint=lambda z, x: prior.log_prob(z) + decode(z).log_prob(x).sum(1), **options)
     assert abs(found.mean - wanted.mean) < 5 * (found.mc_se + wanted.mc_se)
     assert found.mc_se < 0.05
     bounds = crais.certify(decoder=decode, image_shape=(10,), num_images=6, **LIKE)
     assert abs(bounds.gap) < 1
+    with pytest.raises(crais.UsageError, match="give images or num_images"):
+        crais.certify(decoder=decode, images=options["images"], num_images=6, **LIKE)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "cli/program.h"
 #include "core/limits.h"
 #include "core/spec.h"
 #include "report/table.h"
@@ -209,8 +210,12 @@ RunReport complete_run(const RunSettings& settings, const ProgressOptions& shown
   return report;
 }
 
-void print(const RunReport& report, const RunSettings& settings) {
-  if (report.elsewhere.empty()) print(report, settings.out, settings.format, stdout_width());
+void print(RunReport report, const std::string& folder, const std::string& format) {
+  if (!report.elsewhere.empty()) return;
+  report.text = [text = report.text, program = report.run.value("program", "")](int width) {
+    return with_flags(program, text(width));
+  };
+  print(report, folder, format, stdout_width());
 }
 
 }  // namespace crais

@@ -67,7 +67,7 @@ class TimeLimit : public RunObserver {
   bool is_over_ = false, has_advanced_ = false;
 };
 
-/// Prints the report on stdout, unless another process prints it.
-void print(const RunReport& report, const RunSettings& settings);
+/// Prints the report on stdout, with flags in place of fields, unless another process prints it.
+void print(RunReport report, const std::string& folder, const std::string& format);
 
 }  // namespace crais

@@ -79,17 +79,15 @@ void save(const RunReport& report, const std::filesystem::path& folder,
 
 void print(const RunReport& report, const std::string& folder, const std::string& format,
            int width) {
-  const bool is_for_people = format != "json" && format != "csv";
   if (format == "json") std::cout << to_text(report.summary);
   if (format == "csv") std::cout << results_csv(report.summary.at("results"));
-  if (is_for_people) std::cout << report.text(width);
-  if (is_for_people && !folder.empty()) {
+  if (format == "table") std::cout << report.text(width);
+  if (format == "table" && !folder.empty()) {
     std::cout << "Files: " << folder << "/";
     for (const ReportFile& file : report.files)
       std::cout << (&file == &report.files.front() ? "" : ", ") << file.name;
     std::cout << "\n";
   }
-  std::cout << std::flush;
 }
 
 std::string html_of(const RunPage& page, const RunResults& results, const json& summary) {

@@ -37,10 +37,10 @@ struct Column {
 };
 
 /// Some columns of a table, of which the last is broken between words where it would pass `most`.
-std::string part_of(const Table& table, std::vector<Column> columns, size_t most) {
+std::string part_of(const Table& table, std::vector<Column> columns, size_t gap, size_t most) {
   constexpr size_t kLeast = 12;  // width of a broken column
   size_t whole = 0;
-  for (const Column& c : columns) whole += c.width + (&c == &columns.back() ? 0 : 2);
+  for (const Column& c : columns) whole += c.width + (&c == &columns.back() ? 0 : gap);
   Column& last = columns.back();
   const size_t before = whole - last.width;
   if (whole > most) last.width = std::max(kLeast, most > before ? most - before : 0);
@@ -54,9 +54,9 @@ std::string part_of(const Table& table, std::vector<Column> columns, size_t most
       std::string line;
       for (const Column& c : columns) {
         const size_t used = width_of(row[c.index]);
-        const std::string space(used < c.width ? c.width - used : 0, ' '),
-            gap(c.index ? 2 : 0, ' ');
-        line += gap + (c.is_right ? space + row[c.index] : row[c.index] + space);
+        const std::string space(used < c.width ? c.width - used : 0, ' ');
+        if (c.index > 0) line.append(gap, ' ');
+        line += c.is_right ? space + row[c.index] : row[c.index] + space;
       }
       line.erase(line.find_last_not_of(' ') + 1);
       text += line + "\n";
@@ -93,14 +93,17 @@ std::string Table::text(int width) const {
     }
   }
   const size_t most = width > 0 ? static_cast<size_t>(width) : std::string::npos;
+  size_t whole = columns.size() - 1;  // with narrow gaps
+  for (const Column& c : columns) whole += c.width;
+  const size_t gap = whole <= most && whole + columns.size() - 1 > most ? 1 : 2;
   std::vector<Column> names;
   size_t named = 0;
   for (const Column& c : columns) {
     const bool is_name = names_ > 0 ? c.index < names_ : !c.is_right;
     if (!is_name || c.index + 1 == columns.size()) break;
-    if (c.index > 0 && named + c.width + 2 > most / 2) break;
+    if (c.index > 0 && named + c.width + gap > most / 2) break;
     names.push_back(c);
-    named += c.width + 2;
+    named += c.width + gap;
   }
   std::string text = title_.empty() ? "" : wrapped(title_, width > 0 ? width : 1 << 20);
   for (size_t i = names.size(); i < columns.size();) {
@@ -109,9 +112,9 @@ std::string Table::text(int width) const {
     size_t used = named;
     do {
       part.push_back(columns[i]);
-      used += columns[i++].width + 2;
+      used += columns[i++].width + gap;
     } while (i < columns.size() && used + columns[i].width <= most);
-    text += part_of(*this, part, most);
+    text += part_of(*this, part, gap, most);
   }
   return text;
 }
@@ -128,15 +131,14 @@ int stdout_width() { return terminal_width(STDOUT_FILENO); }
 std::string wrapped(const std::string& text, int width) {
   const auto most = static_cast<size_t>(width > 0 ? width : 80);
   std::istringstream words(text);
-  std::string lines, line, word;
+  std::string lines, word;
+  size_t used = most;  // of the last line
   while (words >> word) {
-    if (!line.empty() && line.size() + 1 + word.size() > most) {
-      lines += line + "\n";
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
+    const bool fits = used + 1 + word.size() <= most;
+    lines += (lines.empty() ? "" : fits ? " " : "\n") + word;
+    used = (fits ? used + 1 : 0) + word.size();
   }
-  return line.empty() ? lines : lines + line + "\n";
+  return lines.empty() ? lines : lines + "\n";
 }
 
 }  // namespace crais

@@ -277,7 +277,6 @@ def particles(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = Program("estimate-logz", folder)
     program.succeed(*MEANS, "--save-particles", "weighted.npy", "--out", "plain")
     program.succeed(*MEANS, "--save-particles", "weighted.csv")
-    program.succeed(*MEANS, "--save-particles", "equal.csv", "--resampled")
     return folder
 
 
@@ -289,7 +288,6 @@ def test_saving_particles_changes_no_result(particles: Path, expected: tuple[Pat
 def test_the_files_of_particles(particles: Path) -> None:
     assert len(lines(particles / "weighted.csv")) == 385
     assert lines(particles / "weighted.csv")[0] == "problem,particle,z1,z2,log_weight"
-    assert lines(particles / "equal.csv")[0] == "problem,particle,z1,z2"
     assert (particles / "weighted.npy").stat().st_size == 128 + 6 * 64 * 3 * 8
 
 
@@ -310,9 +308,6 @@ def test_particles_give_the_estimates(particles: Path) -> None:
     found = read_json(particles / "plain/summary.json")["expectations"]
     first = found[0]["outputs"][0]
     assert abs(first["mean"] - mean) < 1e-12 and abs(first["std_error"] - error) < 1e-12
-    equal = csv.DictReader(lines(particles / "equal.csv"))
-    drawn = {(row["problem"], row["z1"]) for row in equal}
-    assert drawn <= {(row["problem"], row["z1"]) for row in rows} and len(drawn) > 100
 
 
 def test_particles_are_not_resumed(estimate_logz: Program, expected: tuple[Path, Done]) -> None:
@@ -368,7 +363,6 @@ def test_refuses_bad_tables(estimate_logz: Program, table: str, words: list[str]
     (64, "u6 --base prior --method mcd:64,step=30,iterations=9 --quiet", "diverge", "step="),
     (64, "u1 --method iwae:50 --expect norm", "iwae:50", "--expect", "ais"),
     (64, "u1 --save-particles particles.txt", "--save-particles particles.txt", ".npy or .csv"),
-    (64, "u1 --resampled", "--resampled", "--save-particles"),
     (64, "u1 --repeats 2 --save-particles p.npy", "--save-particles", "--problems"),
     (64, "u1 --budget 500 --chains 4", "--chains", "--budget", "leave it out"),
     (64, "list --chains 4", "--chains", "list only prints the targets"),

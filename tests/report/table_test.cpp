@@ -59,9 +59,9 @@ size_t widest(const std::string& text) {
 }
 
 TEST(Table, FitsATerminalInParts) {
-  const Table table = table_of({{"method", "base", "log p(x)", "MC SE", "evaluations", "label"},
-                                {"ais", "laplace", "-85.108", "0.0041", "784", "lower bound"},
-                                {"iwae:5000", "encoder", "-88.2", "0.1", "5,000", "lower bound"}},
+  const Table table = table_of({{"method", "base", "log p(x)", "MC SE", "evaluations"},
+                                {"ais", "laplace", "-85.108", "0.0041", "784"},
+                                {"iwae:5000", "encoder", "-88.2", "0.1", "5,000"}},
                                "Nats");
   EXPECT_EQ(table.text(40),
             "Nats\n"
@@ -73,12 +73,7 @@ TEST(Table, FitsATerminalInParts) {
             "method     base     evaluations\n"
             "-------------------------------\n"
             "ais        laplace          784\n"
-            "iwae:5000  encoder        5,000\n"
-            "\n"
-            "method     base     label\n"
-            "-------------------------------\n"
-            "ais        laplace  lower bound\n"
-            "iwae:5000  encoder  lower bound\n");
+            "iwae:5000  encoder        5,000\n");
   EXPECT_EQ(table.text(0), table.text(1000));
   const Rows by_method = {{"method", "base", "log p(x)"}, {"ais", "laplace", "-85.108"}};
   EXPECT_EQ(table_of(by_method, "", /*names=*/1).text(16),
@@ -89,6 +84,10 @@ TEST(Table, FitsATerminalInParts) {
             "method  log p(x)\n"
             "----------------\n"
             "ais      -85.108\n");
+  EXPECT_EQ(table_of(by_method, "", /*names=*/1).text(23),
+            "method base    log p(x)\n"
+            "-----------------------\n"
+            "ais    laplace  -85.108\n");
   for (int width = 40; width < 100; ++width)
     EXPECT_LE(widest(table.text(width)), static_cast<size_t>(width)) << table.text(width);
 }

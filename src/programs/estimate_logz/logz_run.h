@@ -22,7 +22,6 @@ struct LogzSettings : RunSettings {
   int64_t problems = 0;  // number of replicates
   std::string data_dir;
   std::string particles_file;      // empty: particles are not saved
-  bool resampled = false;          // save particles with equal weights
   bool wants_samples = false;      // the caller reads particles from the report
   std::vector<std::string> notes;  // remarks on a target that is a function
   std::vector<DoubtEntry> doubts;  // of that function

@@ -4,7 +4,6 @@
 #include <iostream>
 #include <vector>
 
-#include "core/rng.h"
 #include "evaluation/summary.h"
 #include "io/csv.h"
 #include "io/npy.h"
@@ -18,19 +17,10 @@
 namespace crais {
 namespace {
 
-/// The rows of the file: [P,K,D+1], or [P,K,D] resampled, float64 on the CPU.
-at::Tensor rows_of(const LogzSettings& settings, const WeightedParticles& particles) {
-  if (!settings.resampled) return at::cat({particles.z, particles.log_w.unsqueeze(-1)}, -1);
-  at::Generator rng = make_generator(derive_seed(settings.estimator.seed, Purpose::kResample, 0));
-  const auto scheme = ResamplingRegistry::instance().make("resampling", "systematic");
-  const at::Tensor index = scheme->ancestors(particles.log_w, rng).unsqueeze(-1);
-  return particles.z.gather(1, index.expand_as(particles.z)).contiguous();
-}
-
-std::string particle_lines(const at::Tensor& particles, int64_t dim) {
+std::string particle_lines(const at::Tensor& particles) {
   std::vector<std::string> columns = {"problem", "particle"};
-  for (int64_t d = 1; d <= dim; ++d) columns.push_back("z" + std::to_string(d));
-  if (particles.size(2) > dim) columns.emplace_back("log_weight");
+  for (int64_t d = 1; d < particles.size(2); ++d) columns.push_back("z" + std::to_string(d));
+  columns.emplace_back("log_weight");
   CsvWriter csv(columns);
   const double* value = particles.data_ptr<double>();
   for (int64_t p = 0; p < particles.size(0); ++p)
@@ -47,10 +37,7 @@ std::string particle_lines(const at::Tensor& particles, int64_t dim) {
 /// cannot be made.
 void check_particles_file(const LogzSettings& settings) {
   const std::string& name = settings.particles_file;
-  if (name.empty()) {
-    if (settings.resampled) throw argument_error("--resampled needs --save-particles FILE");
-    return;
-  }
+  if (name.empty()) return;
   if (!name.ends_with(".npy") && !name.ends_with(".csv"))
     throw argument_error("--save-particles ", name, ": the name must end in .npy or .csv");
   if (settings.store.resume || settings.max_time)
@@ -64,18 +51,14 @@ void check_particles_file(const LogzSettings& settings) {
 
 /// FILE.npy: float64 [P,K,D+1], the coordinates z and the log-weight in nats. log_mean_exp over a
 /// problem estimates log Z, so weights of all problems have one scale. FILE.csv: problem, particle,
-/// z1, ..., zD, log_weight, a line for each particle. Resampled: systematically within each
-/// problem, without the last column.
+/// z1, ..., zD, log_weight, a line for each particle.
 void write_particles(const LogzSettings& settings, const RunResults& results) {
   const auto kept = kept_particles(results);
   if (!kept) throw internal_error("--save-particles: a chunk has kept no particles");
-  const at::Tensor particles = rows_of(settings, *kept);
-  if (settings.particles_file.ends_with(".csv")) {
-    const int64_t dim = particles.size(2) - (settings.resampled ? 0 : 1);
-    write_file_atomic(settings.particles_file, particle_lines(particles, dim));
-    return;
-  }
-  write_file_atomic(settings.particles_file, npy_text(particles));
+  const at::Tensor particles = at::cat({kept->z, kept->log_w.unsqueeze(-1)}, -1);
+  const bool is_csv = settings.particles_file.ends_with(".csv");
+  write_file_atomic(settings.particles_file,
+                    is_csv ? particle_lines(particles) : npy_text(particles));
 }
 
 /// Lists every target with its parameters and its description.
@@ -97,11 +80,11 @@ void estimate_logz(const CommandLine& cli, const TargetOf& target_of) {
         "--save-particles: processes under torchrun share a folder, which keeps sums over "
         "particles, not the particles; run it without torchrun");
   check_particles_file(settings);
-  const RunReport report =
+  RunReport report =
       complete_run(settings, {"estimate-logz", "problems", "log Z", !settings.quiet},
                    [&](RunObserver& observer) { return run_logz(settings, target, observer); });
   if (!settings.particles_file.empty()) write_particles(settings, report.results);
-  print(report, settings);
+  print(std::move(report), settings.out, settings.format);
 }
 
 int estimate_logz(int argc, char** argv) {

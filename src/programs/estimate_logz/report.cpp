@@ -115,7 +115,7 @@ std::string reading_of(const ExpectationEstimate& e) {
   }
   return all +
          "; there is no SE: particles that were resampled depend on each other, and there is one "
-         "replicate of them. Ask for more --problems.";
+         "replicate of them. Ask for more `problems`.";
 }
 
 LogzSummary summarise_one(const MethodTable& table, const LogzResults& results) {
@@ -127,6 +127,11 @@ LogzSummary summarise_one(const MethodTable& table, const LogzResults& results) 
   s.doubts = results.doubts;
   for (const Doubt doubt : doubts_of_replicates(table, results))
     s.doubts.push_back(entry_of(doubt));
+  std::string words;
+  for (const auto& [word, count] : s.flags)
+    if (word != "any") words += (words.empty() ? "" : ", ") + word;
+  for (DoubtEntry& entry : s.doubts)
+    if (entry.doubt == Doubt::kMostFlagged) entry.sentence += " (" + words + ")";
   if (results.truth) {
     s.error = s.mean - *results.truth;
     s.z_score = *s.error / s.std_error;
@@ -264,7 +269,7 @@ RunReport report_of(LogzResults results, const std::vector<TargetExpectation>& e
   std::vector<std::string> findings;
   for (const LogzSummary& s : methods) {
     if (!s.doubts.empty()) findings.push_back(doubts_of(s));
-    remarks += with_flags("estimate-logz", doubts_of(s));
+    remarks += doubts_of(s);
   }
   const auto everything = std::make_shared<const LogzResults>(results);
   const auto page = [=] {

@@ -79,10 +79,7 @@ Synopsis estimate_logz_synopsis() {
              "save-particles", "FILE.npy|.csv", {},
              "the final particles and their log-weights: an array [problems, chains, dimension + "
              "1] whose last column is the log-weight, or CSV with a line for each particle")
-             .basic(),
-         option::flag("resampled",
-                      "save particles resampled to equal weights within each problem: [problems, "
-                      "chains, dimension]")}},
+             .basic()}},
        {"Running",
         {option::device().basic(), option::threads().basic(),
          option::text("dtype", "float32|float64", {"float64"}, "of particles"),
@@ -109,7 +106,6 @@ LogzSettings read_logz_settings(const CommandLine& cli) {
                  "--problems: " + std::to_string(settings.problems) + " replicates");
   settings.data_dir = cli.text("data-dir", "");
   settings.particles_file = cli.text("save-particles", "");
-  settings.resampled = cli.flag("resampled");
   set_defaults(cli, settings);
   refuse_idle(cli, settings.estimator, "problem");
   refuse_idle_folder(cli, settings.target);

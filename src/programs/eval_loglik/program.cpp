@@ -15,7 +15,8 @@ int eval_loglik(int argc, char** argv) {
     throw argument_error("unexpected '", cli.operands()[1], "': one model is evaluated at a time");
   EvalSettings settings = read_settings(cli);
   resolve_sharing(settings, cli, cli.given("shard"));
-  if (const auto report = evaluate_model(settings)) print(*report, settings);
+  if (auto report = evaluate_model(settings))
+    print(std::move(*report), settings.out, settings.format);
   return 0;
 }
 

@@ -85,7 +85,7 @@ NotedTables result_tables(const std::vector<LikelihoodSummary>& methods,
     if (control) own.emplace_back("control", s.transitions ? significant(control->gap, 2) : "-");
     means.add_row(row_of(s, "image", own));
     if (s.certificate) bounds.add_row(bounds_of(s, mean));
-    errors += with_flags("eval-loglik", doubts_of(s));
+    errors += doubts_of(s);
   }
   const char* const reading =
       "A lower bound holds on average: E[estimate] <= log p(x). data SE comes from the choice of "

@@ -7,7 +7,7 @@
 #include "evaluation/run_problems.h"
 #include "io/json.h"
 #include "programs/eval_loglik/commands.h"
-#include "report/table.h"
+#include "programs/run_program.h"
 #include "util/error.h"
 #include "util/version.h"
 
@@ -144,7 +144,7 @@ int merge_evaluations(const CommandLine& cli) {
   RunReport report = report_of(std::move(whole->results), std::move(summary));
   report.run = std::move(whole->run);
   save(report, out, {.overwrite = cli.flag("overwrite")});
-  print(report, out, cli.text("format"), stdout_width());
+  print(std::move(report), out, cli.text("format"));
   return 0;
 }
 
