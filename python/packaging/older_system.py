@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 GLIBC = "2.28"
 NEWEST = {"GLIBCXX": (3, 4, 24), "CXXABI": (1, 3, 11)}  # of GCC 7, auditwheel's limits
@@ -21,7 +22,7 @@ KINDS = {"OBJECT": ("object", ".data"), "TLS": ("tls_object", '.tdata,"awT",@pro
 SINGLE_THREADED = '__attribute__((visibility("hidden"))) char __libc_single_threaded;\n'
 
 
-def run(*command: object, **options: object) -> str:
+def run(*command: object, **options: Any) -> str:
     return subprocess.run([*map(str, command)], check=True, stdout=subprocess.PIPE, text=True, **options).stdout
 
 
