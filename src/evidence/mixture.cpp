@@ -202,7 +202,7 @@ class Mixture : public BaseRule {
   static constexpr int64_t kRefit = 0;        // in place of a number of normals
   static constexpr double kSmall = 0.02, kCertain = 0.05, kVague = 0.2, kClear = 0.3;  // nats
   static constexpr double kFar = 5;        // nats of the density above its normals
-  static constexpr double kAsGood = 0.05;  // nats of draws that a fit has not seen
+  static constexpr double kAsGood = 0.05, kFarLess = 1;  // nats of draws a fit has not seen
 
   struct Temperatures {
     std::string schedule;
@@ -426,7 +426,7 @@ class Mixture : public BaseRule {
         stop_if_interrupted();
         const double height =
             mean_log_density(fit(bijections.draws_for(kind), found, count, parts, host), test);
-        if (found && height < before) break;  // in straight coordinates more would not come back
+        if (height < before - (found ? 0 : kFarLess)) break;  // more would not come back
         before = height;
         if (!(height > highest + kAsGood)) continue;
         highest = height;
