@@ -118,7 +118,6 @@ class Regression {
   static constexpr double kMeanLog = -0.635;  // of |N(0, 1)|
   static constexpr double kMostLog = 60;
   static constexpr double kMost = 16;  // of squared residuals: one draw must not decide
-  static constexpr double kStill = 0.01;  // of log-scales
 
   /// Fisher's scoring, until nothing moves.
   void iterate(int iterations) {
@@ -129,7 +128,7 @@ class Regression {
       const at::Tensor squares = (residual().square() * precision).clamp_max(kMost);
       const at::Tensor step = regressed_on_scale(0.5 * (squares - 1));
       log_scale_ = log_scale_ + step;
-      if ((step.abs().max() < kStill).item<bool>()) return;
+      if ((step.abs().max() < 0.01).item<bool>()) return;  // nats
     }
   }
   void fit_mean(const at::Tensor& precision) {

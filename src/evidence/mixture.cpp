@@ -202,7 +202,7 @@ class Mixture : public BaseRule {
   static constexpr int64_t kRefit = 0;        // in place of a number of normals
   static constexpr double kSmall = 0.02, kCertain = 0.05, kVague = 0.2, kClear = 0.3;  // nats
   static constexpr double kFar = 5;        // nats of the density above its normals
-  static constexpr double kAsGood = 0.05, kFarLess = 1;  // nats of draws a fit has not seen
+  static constexpr double kAsGood = 0.05;  // nats of draws that a fit has not seen
 
   struct Temperatures {
     std::string schedule;
@@ -426,7 +426,7 @@ class Mixture : public BaseRule {
         stop_if_interrupted();
         const double height =
             mean_log_density(fit(bijections.draws_for(kind), found, count, parts, host), test);
-        if (height < before - (found ? 0 : kFarLess)) break;  // more would not come back
+        if (found && height < before) break;  // in straight coordinates more would not come back
         before = height;
         if (!(height > highest + kAsGood)) continue;
         highest = height;
@@ -599,13 +599,9 @@ class Mixture : public BaseRule {
     return {in, refit_normals(u, responsibilities(normals_of(parts), in_parts(z, parts)))};
   }
 
-  static at::Tensor log_density_of(const Fitted& fit, const at::Tensor& z) {
-    const at::Tensor u = in_coordinates(fit.bijection, z), height = log_density(fit.normals, u);
-    return fit.bijection ? height - fit.bijection->log_abs_det(u) : height;
-  }
-
   static double mean_log_density(const Fitted& fit, const at::Tensor& z) {
-    return log_density_of(fit, z).mean().item<double>();
+    const at::Tensor u = in_coordinates(fit.bijection, z), height = log_density(fit.normals, u);
+    return (fit.bijection ? height - fit.bijection->log_abs_det(u) : height).mean().item<double>();
   }
 
   /// Draws z on the CPU in the coordinates of the parts.
