@@ -178,7 +178,7 @@ def _together(parts: Any, dim: int | None, make: Callable[[Any, str], Coordinate
         whole = _row([make(one, f"{what} {i}") for i, one in enumerate(parts)])
     else:
         whole = make(parts, what)
-        whole = _row([whole]) if whole.dim == 1 else whole
+        whole = _row([whole]) if whole.point(torch.zeros(1, whole.dim).double()).dim() == 1 else whole
     return _checked(whole, dim, what)
 
 

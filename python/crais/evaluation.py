@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from crais._options import CertifyOptions, EvaluateOptions, LogNormalizerOptions
 
 _SAID_OF_SLOW = (
-    "a call of the density takes {:.1f} s, and a run some 2,000: {:.0f} minutes; chunk=10 shares calls "
-    "among replicates, and base='laplace', witness='none', budget=500 takes some 300"
+    "a call of the density takes {:.1f} s, and a run 200 to 2,000: {:.0f} to {:.0f} minutes; chunk=10 shares "
+    "calls among replicates, and base='laplace', witness='none', budget=500 takes some 300"
 )
 _SPELT = {"binarization": "binarisation", "dequantize": "dequantise"}
 # What others call our arguments.
@@ -529,7 +529,7 @@ def _examined(density: Function, dim: int, options: dict[str, Any]) -> tuple[boo
             began = time.monotonic()
             values.append(joint(z)[0] if len(z) > 0 else value)
             if (took := time.monotonic() - began) > 0.2:  # seconds
-                warnings.warn(_SAID_OF_SLOW.format(took, 2000 / 60 * took), stacklevel=4)
+                warnings.warn(_SAID_OF_SLOW.format(took, 200 / 60 * took, 2000 / 60 * took), stacklevel=4)
             for scale in (1.0, 0.1, 10.0, 0.01) if len(z) < 4 else ():
                 others = density(scale * points(64)).detach()
                 values.append(others[torch.isfinite(others)])

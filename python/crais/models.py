@@ -199,7 +199,7 @@ def parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     if isinstance(parts["likelihood"], str):
         parts["likelihood"] = named(parts["likelihood"])
     if parts["likelihood"] is not None and not isinstance(parts["likelihood"], Likelihood):
-        raise UsageError("likelihood must be crais's, or of a class that derives from crais.Likelihood")
+        raise UsageError("likelihood: derive its class from crais.Likelihood; log_prob(x, output) alone is enough")
     if parts["prior"] is not None:
         parts["prior"] = adapted_prior(parts["prior"])
     return parts

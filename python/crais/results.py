@@ -88,10 +88,8 @@ class Estimates:
         repeats = len(table["std_error"])
         self.std_error: Array = np.sqrt((table["std_error"] ** 2).sum(0)) / repeats
         self.flags: Array = np.bitwise_or.reduce(table["flags"], 0)
-        self.bias_each = self._mean_of("bias")
-        self.ess_each = self._mean_of("ess")
-        self.pareto_k = self._mean_of("pareto_k")
-        self.accept_prob = self._mean_of("accept_prob")
+        self.bias_each, self.ess_each = self._mean_of("bias"), self._mean_of("ess")
+        self.pareto_k, self.accept_prob = self._mean_of("pareto_k"), self._mean_of("accept_prob")
         self.evaluations = self._mean_of("evaluations")
 
     def _mean_of(self, column: str) -> Array:
@@ -161,10 +159,10 @@ class Result(Estimates):
     data_se          the standard error of `mean` because there are only these images
     control          what the run makes of images that the model draws, a `Control`; None where it
                      has none
-    lower, upper, gap, upper_each     of certificates (method="bidirectional"); else NaN
+    lower, upper, gap, upper_each     of certificates alone (method="bidirectional")
     distance, distance_each    of certificates of your images: a bound on the total variation between
                      the starts of reversed chains and the posterior; distance_se, its Monte Carlo
-                     error. met, met_each: the share of coupled chains that met. Else NaN
+                     error. met, met_each: the share of coupled chains that met
     images           what was evaluated
     """
 
@@ -177,17 +175,19 @@ class Result(Estimates):
         first = self.methods[0]
         self.data_se = _number(first.get("data_std_error"))
         certificate = first.get("certificate", {})
-        self.upper = _number(certificate.get("upper"))
-        self.lower = self.mean if certificate else math.nan
-        self.gap = _number(certificate.get("gap"))
-        self.upper_each = self._mean_of("upper")
-        self.distance = _number(certificate.get("distance"))
-        self.distance_se = _number(certificate.get("distance_monte_carlo_std_error"))
-        self.met = _number(certificate.get("met"))
-        self.distance_each = self._mean_of("distance")
-        self.met_each = self._mean_of("met")
+        if certificate:
+            self.lower, self.upper, self.gap = self.mean, _number(certificate["upper"]), _number(certificate["gap"])
+            self.upper_each = self._mean_of("upper")
+        if "distance" in certificate:
+            self.distance, self.met = _number(certificate["distance"]), _number(certificate["met"])
+            self.distance_se = _number(certificate["distance_monte_carlo_std_error"])
+            self.distance_each, self.met_each = self._mean_of("distance"), self._mean_of("met")
         control = self.summary.get("control", {})
         self.control = None if "gap" not in control else Control(control)
+
+    def __getattr__(self, name: str) -> Any:
+        certifies = name.split("_")[0] in ("lower", "upper", "gap", "distance", "met")
+        raise AttributeError(f"the result has no {name}{': call crais.certify(model, images)' * certifies}")
 
 
 class Evidence(Estimates):

@@ -201,7 +201,7 @@ def test_a_slow_density_says_how_long_a_run_takes():
         time.sleep(0.3 * (len(z) == 4))  # as the checks call it
         return narrow(z)
 
-    with pytest.warns(UserWarning, match=r"a call of the density takes 0.3 s, .*: 1\d minutes; chunk=10"):
+    with pytest.warns(UserWarning, match=r"a call of the density takes 0.3 s, .*: 1 to 1\d minutes; chunk=10"):
         normalizer(slow, 2, steps=4, **ALONE)
 
 

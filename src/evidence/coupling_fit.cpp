@@ -119,14 +119,16 @@ class Regression {
   static constexpr double kMostLog = 60;
   static constexpr double kMost = 16;  // of squared residuals: one draw must not decide
 
-  /// Fisher's scoring.
+  /// Fisher's scoring, until nothing moves.
   void iterate(int iterations) {
     for (int i = 0; i < iterations; ++i) {
       const at::Tensor precision =
           (-2 * (at::mv(of_scale_, log_scale_) + known_)).clamp(-kMostLog, kMostLog).exp();
       fit_mean(precision);
       const at::Tensor squares = (residual().square() * precision).clamp_max(kMost);
-      log_scale_ = log_scale_ + regressed_on_scale(0.5 * (squares - 1));
+      const at::Tensor step = regressed_on_scale(0.5 * (squares - 1));
+      log_scale_ = log_scale_ + step;
+      if ((step.abs().max() < 0.01).item<bool>()) return;  // nats
     }
   }
   void fit_mean(const at::Tensor& precision) {

@@ -599,13 +599,9 @@ class Mixture : public BaseRule {
     return {in, refit_normals(u, responsibilities(normals_of(parts), in_parts(z, parts)))};
   }
 
-  static at::Tensor log_density_of(const Fitted& fit, const at::Tensor& z) {
-    const at::Tensor u = in_coordinates(fit.bijection, z), height = log_density(fit.normals, u);
-    return fit.bijection ? height - fit.bijection->log_abs_det(u) : height;
-  }
-
   static double mean_log_density(const Fitted& fit, const at::Tensor& z) {
-    return log_density_of(fit, z).mean().item<double>();
+    const at::Tensor u = in_coordinates(fit.bijection, z), height = log_density(fit.normals, u);
+    return (fit.bijection ? height - fit.bijection->log_abs_det(u) : height).mean().item<double>();
   }
 
   /// Draws z on the CPU in the coordinates of the parts.
