@@ -376,7 +376,7 @@ def log_normalizer(
     except InternalError as error:
         density.explain(error)
         raise
-    return found if found is None or draws is None else found.with_ratio()
+    return found if found is None or draws is None else found._with_ratio()
 
 
 def _estimated(

@@ -230,7 +230,7 @@ class Evidence(Estimates):
         reach = extension().interval_width(len(self)) * self.mc_se
         return self.log_z - reach, self.log_z + reach
 
-    def with_ratio(self) -> Evidence:
+    def _with_ratio(self) -> Evidence:
         """By works both ways, where anneals run back from draws of the user's."""
         works = -torch.cat([each.transpose(1, 2) for each in self._report.works])  # [R, K, 2]
         self.ratio = from_work(*works.flatten(0, 1).T)
