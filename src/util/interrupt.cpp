@@ -75,7 +75,7 @@ void install_interrupt_handler() {
   struct sigaction action {};
   action.sa_handler = handle;
   action.sa_flags = SA_RESTART;  // pending reads and writes continue
-  ::sigemptyset(&action.sa_mask);
+  sigemptyset(&action.sa_mask);  // a macro on macOS
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
   replace_unless_ignored(SIGHUP, action);
