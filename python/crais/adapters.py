@@ -305,11 +305,12 @@ def _log_mass(density: Function, dim: int) -> float:
         t = student.sample(torch.Size([4000, dim]))
         z = loc + t @ root.T
         with torch.no_grad():
-            log_w = (density(z) - student.log_prob(t).sum(1) + root.diagonal().log().sum()).nan_to_num(-math.inf)
+            log_w = density(z) - student.log_prob(t).sum(1) + root.diagonal().log().sum()
+        log_w = log_w.nan_to_num(-math.inf, -math.inf, -math.inf)
         if log_w.softmax(0).square().sum() < 1 / 50:
-            masses.append(float(log_w.exp().mean()))
+            masses.append(log_w.logsumexp(0) - math.log(len(log_w)))
         if len(masses) == 5:
-            return math.log(sum(masses) / 5)
+            return float(torch.stack(masses).logsumexp(0)) - math.log(5)
         weights = (log_w / 2).softmax(0)  # halfway: a few great weights say little of a shape
         loc = weights @ z
         covariance = (z - loc).T @ (weights.unsqueeze(1) * (z - loc))
