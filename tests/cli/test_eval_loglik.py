@@ -230,9 +230,9 @@ def test_chains_double_until_the_control_is_within_the_error(eval_loglik: Progra
     assert control["gap"] < 0.1 + 4 * control["gap_std_error"]
     eval_loglik.succeed(*asked, "error1", "--threads", "1")
     same("error/per_image.csv", "error1/per_image.csv")
-    eval_loglik.succeed(*asked, "missed", "--max-evals", "30")
+    said = eval_loglik.succeed(*asked, "missed", "--max-evals", "30").stdout.split()
     missed = results("missed")[0]
-    assert missed["transitions"] == 2 and missed["reasons"]
+    assert missed["transitions"] == 2 and missed["reasons"] and "raise --max-evals" in " ".join(said)
 
 
 def test_the_preset_of_the_paper(eval_loglik: Program, vae: Path) -> None:
