@@ -736,6 +736,26 @@ class Seen(Likelihood):
         return _total(torch.where(seen, self.kind.each(torch.where(seen, x, inside), output), 0.0))
 
 
+def as_likelihood(own: Any) -> Likelihood:
+    """What a user gives: a likelihood, its name, its class, or any object with log_prob(x, output).
+
+    Raises UsageError for anything else.
+    """
+    if isinstance(own, str):
+        return named(own)
+    if isinstance(own, type) and issubclass(own, torch.distributions.Distribution):
+        raise UsageError(f"likelihood: leave it out and let the decoder return {own.__name__}(...)")
+    own = own() if isinstance(own, type) else own
+    if isinstance(own, Likelihood):
+        return own
+    if not callable(getattr(own, "log_prob", None)):
+        raise UsageError("likelihood: give an object with log_prob(x, output), or a name, as 'bernoulli'")
+    kind = type(own)
+    made: Any = type(kind.__name__, (kind, Likelihood), {"__init__": nn.Module.__init__, "__hash__": object.__hash__})()
+    vars(made).update(vars(own))
+    return made
+
+
 def named(text: str) -> Likelihood:
     """As on the command line: "bernoulli", "bernoulli:probs", "gaussian:0.1", "poisson".
 

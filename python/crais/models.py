@@ -15,7 +15,7 @@ from crais.captured import Function, Latent, bare, device_of, digest_of, modules
 from crais.captured_model import CapturedModel, check_inputs, check_unchanged, manifest, taking_shapes
 from crais.errors import RowShapeError, UsageError
 from crais.forces import MUCH_WORK, processor_has_bfloat16
-from crais.likelihoods import Likelihood, named
+from crais.likelihoods import Likelihood, as_likelihood
 from crais.outputs import adapted_encoder, shape_of
 from crais.priors import adapted as adapted_prior
 from crais.random_state import OwnNumbers
@@ -196,10 +196,8 @@ def parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         parts[name] = bare(parts[name])
         if parts[name] is not None and not callable(parts[name]):
             raise UsageError(f"{name} must be a function")
-    if isinstance(parts["likelihood"], str):
-        parts["likelihood"] = named(parts["likelihood"])
-    if parts["likelihood"] is not None and not isinstance(parts["likelihood"], Likelihood):
-        raise UsageError("likelihood: derive its class from crais.Likelihood; log_prob(x, output) alone is enough")
+    if parts["likelihood"] is not None:
+        parts["likelihood"] = as_likelihood(parts["likelihood"])
     if parts["prior"] is not None:
         parts["prior"] = adapted_prior(parts["prior"])
     return parts

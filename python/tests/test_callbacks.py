@@ -174,6 +174,7 @@ def fitted(package, images, folder, callbacks, logger=False, epochs=4):
     trainer = package.Trainer(
         max_epochs=epochs, accelerator="cpu", logger=logger, callbacks=callbacks,
         default_root_dir=folder, enable_progress_bar=False, enable_model_summary=False,
+        log_every_n_steps=1,
     )  # fmt: skip
     trainer.fit(module)
     return module, trainer
@@ -209,7 +210,7 @@ def test_lightning_logs_to_its_logger_every_few_epochs(package, images, tmp_path
 
 
 def test_lightning_leaves_no_trace_in_the_training(package, images, tmp_path):
-    alone, _ = fitted(package, images, tmp_path, [])
+    alone, _ = fitted(package, images, tmp_path / "alone", [])
     callback = crais.callbacks.Lightning(images, **SMALL)
     module, _ = fitted(package, images, tmp_path, callback)
     assert callback.monitor.result is not None

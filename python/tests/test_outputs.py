@@ -228,6 +228,8 @@ def test_a_name_says_what_gives_the_scale(way):
         (lambda z: D.Bernoulli(logits=ONE(z).detach()), None, "is not that of its values"),
         (lambda z: D.LogNormal(ONE(z.detach()), 0.5), None, "is not that of its values"),
         (lambda z: {"probs": ONE(z).sigmoid()}, crais.Bernoulli(), r"probs=True"),
+        (ONE, D.Normal, r"let the decoder return Normal\(\.\.\.\)"),
+        (ONE, lambda x, output: 0, r"an object with log_prob\(x, output\)"),
     ],
 )
 def test_outputs_that_are_refused(decoder, likelihood, words):
@@ -235,16 +237,22 @@ def test_outputs_that_are_refused(decoder, likelihood, words):
         crais.evaluate(decoder=decoder, images=torch.ones(3, 10), likelihood=likelihood, **CHEAP)
 
 
-class Own(crais.Likelihood):
-    """A normal one of sd 1: `log_prob` alone."""
+@dataclass
+class Own:
+    """A normal one: `log_prob` alone."""
+
+    sd: float = 1.0
 
     def log_prob(self, x, output):
-        return D.Normal(output, 1.0).log_prob(x).sum(1)
+        return D.Normal(output, self.sd).log_prob(x).sum(1)
 
 
 def test_a_likelihood_of_ones_own_needs_log_prob_alone():
     options = {"decoder": ONE, "images": torch.linspace(-1, 1, 30).view(3, 10), **CHEAP, "steps": 50}
     found = crais.evaluate(likelihood=Own(), **options)
+    derived = type("Derived", (crais.Likelihood,), {"sd": 1.0, "log_prob": Own.log_prob})
+    for other in (Own, derived()):
+        same(crais.evaluate(likelihood=other, **options), found)
     assert found.summary["model"]["likelihood"] == "Own"
     wanted = crais.evaluate(likelihood=crais.Gaussian(1.0), **options)
     np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, atol=0.3)
