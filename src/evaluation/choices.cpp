@@ -182,7 +182,7 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
     return {target.amortised_base() && !learns ? make_base("encoder") : make_laplace(), {}, {}};
   }
   BaseChoice best;
-  const std::vector<Rule> candidates = base_candidates(parts, target, num_problems);
+  std::vector<Rule> candidates = base_candidates(parts, target, num_problems);
   const int64_t pilots = num_pilots(parts, target, num_problems, candidates);
   if (pilots == 0) return {candidates.front(), {}, best.cost};
   const auto part = target.slice(0, pilots);
@@ -191,6 +191,8 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
   const auto consider = [&](const Rule& rule, bool is_refit) {
     try {
       std::optional<Trial> trial = try_base(parts, *rule, *part, most, forces, best.cost);
+      if (!trial && rule == candidates.front())  // a search that found much
+        candidates.insert(candidates.begin() + 1, make_variational(make_laplace()));
       if (!trial || (highest && (is_refit ? clearly_above(highest->value, trial->value)
                                           : !clearly_above(trial->value, highest->value))))
         return;
@@ -202,7 +204,7 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
       if (rule == candidates.back() && !best.rule) throw;
     }
   };
-  for (const Rule& rule : candidates) consider(rule, /*is_refit=*/false);
+  for (size_t i = 0; i < candidates.size(); ++i) consider(candidates[i], /*is_refit=*/false);
   if (parts.options.budget && highest && highest->width > kWide) {
     const Rule refit =
         make_variational(parts.driver->rule(best.rule->name), {.rounds = 6, .observed = true});
