@@ -96,8 +96,8 @@ std::unique_ptr<BaseRule> make_modes(const ModeOptions& options = {}, const Base
 /// The normals nearest to the target from those of another rule.
 struct NearestOptions {
   double widening = 1;
-  int64_t rounds = 2, pairs = 8;  ///< of Newton's method; of draws
-  bool with_curvatures = true;    ///< else only the means move
+  int64_t rounds = 2, pairs = 8;                  ///< of Newton's method; of draws
+  bool with_curvatures = true, observed = false;  ///< else means alone; by gradients of 2 D draws
 };
 std::unique_ptr<BaseRule> make_variational(std::unique_ptr<BaseRule> from,
                                            const NearestOptions& options = {});

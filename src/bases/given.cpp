@@ -1,4 +1,7 @@
 // Bases that need no fit: the target provides them.
+#include <functional>
+#include <utility>
+
 #include "bases/base.h"
 #include "util/error.h"
 
@@ -7,44 +10,37 @@ namespace {
 
 class Given : public BaseRule {
  public:
+  explicit Given(std::function<AffineMap(const Target&)> map) : map_(std::move(map)) {}
+
+  Base build(const Target& target, at::Generator& /*rng*/) const override {
+    return Base(map_(target));
+  }
   std::optional<double> expected_cost(const Target& /*target*/) const override { return 0; }
-};
-
-/// The target's prior: N(0, I), or the normal with the mean and covariance of another prior.
-class Prior : public Given {
- public:
-  Base build(const Target& target, at::Generator& /*rng*/) const override {
-    return Base(target.prior_base());
-  }
-};
-
-/// An encoder's q(z | x), optionally with wider standard deviations.
-class Encoder : public Given {
- public:
-  explicit Encoder(double widening) : widening_(widening) {}
-
-  Base build(const Target& target, at::Generator& /*rng*/) const override {
-    const auto amortised = target.amortised_base();
-    if (!amortised)
-      throw argument_error("the `base` encoder: there is no encoder; use prior or laplace");
-    return Base(amortised->widened(widening_));
-  }
 
  private:
-  double widening_;
+  std::function<AffineMap(const Target&)> map_;
 };
 
-const Enrol<BaseRegistry> kEnrolPriorBase("prior",
-                                          "N(0, I), or the normal of an exported prior's moments",
-                                          "prior", [](Spec&, const BaseOptions&) {
-                                            return std::make_unique<Prior>();
-                                          });
+AffineMap encoded(const Target& target) {
+  if (const auto amortised = target.amortised_base()) return *amortised;
+  throw argument_error("the `base` encoder: there is no encoder; use prior or laplace");
+}
+
+const Enrol<BaseRegistry> kEnrolPriorBase(
+    "prior", "N(0, I), or the normal of an exported prior's moments", "prior",
+    [](Spec&, const BaseOptions&) {
+      return std::make_unique<Given>([](const Target& target) { return target.prior_base(); });
+    });
 
 const Enrol<BaseRegistry> kEnrolEncoderBase("encoder[:W]",
                                             "the encoder's q(z|x), its standard deviations times W",
                                             "encoder", [](Spec& spec, const BaseOptions&) {
-                                              return std::make_unique<Encoder>(
-                                                  spec.number("widening", 0.1, 10.0, 1.0));
+                                              const double widening =
+                                                  spec.number("widening", 0.1, 10.0, 1.0);
+                                              return std::make_unique<Given>(
+                                                  [=](const Target& target) {
+                                                    return encoded(target).widened(widening);
+                                                  });
                                             });
 
 }  // namespace

@@ -245,16 +245,6 @@ struct Effort {
   int64_t dearest;      // evaluations; no further batch would exceed them by much
 };
 
-/// A density is worth a longer search than one image of many. Where it has several modes, further
-/// ones are likely, and the batches double.
-Effort effort_for(const Target& target, bool one_density) {
-  const int64_t curvature = target.curvature_cost(), ends = target.dim() > kManyDims ? 4 : 8;
-  if (one_density)
-    return {std::clamp<int64_t>(1500 / curvature, 4, 128), 16, ends, 1e-3, 64, 80'000};
-  return {std::clamp<int64_t>(600 / curvature, 4, 48), 8, 8, 0.1, 32,
-          std::numeric_limits<int64_t>::max()};
-}
-
 class Modes : public BaseRule {
  public:
   Modes(const ModeOptions& o, bool one_density)
@@ -304,9 +294,8 @@ class Modes : public BaseRule {
   std::optional<double> expected_cost(const Target& target) const override {
     const Effort effort = effort_of(target);
     const int64_t round = target.curvature_cost() + steps_a_round(target),
-                  climb = 1 + kUsualRounds * round,
-                  reach = 2 * target.dim() * reach_iterations(target.dim());
-    int64_t cost = reach;
+                  climb = 1 + kUsualRounds * round;
+    int64_t cost = 2 * target.dim() * reach_iterations(target.dim());
     if (sweeps(target)) {
       cost += sweep_size(target.dim()) + kFewStarts * climb;
     } else if (one_density_) {
@@ -325,8 +314,14 @@ class Modes : public BaseRule {
     return !one_density_ && target.dim() <= kFewDims && starts_ + batches_ == 0;
   }
 
+  /// A density is worth a longer search than one image of many. Where it has several modes, further
+  /// ones are likely, and the batches double.
   Effort effort_of(const Target& target) const {
-    Effort effort = effort_for(target, one_density_);
+    const int64_t curvature = target.curvature_cost(), ends = target.dim() > kManyDims ? 4 : 8;
+    Effort effort{std::clamp<int64_t>(600 / curvature, 4, 48), 8, 8, 0.1, 32,
+                  std::numeric_limits<int64_t>::max()};
+    if (one_density_)
+      effort = {std::clamp<int64_t>(1500 / curvature, 4, 128), 16, ends, 1e-3, 64, 80'000};
     if (starts_ > 0) effort.starts = starts_;
     if (batches_ > 0) effort.batches = batches_;
     return effort;
@@ -451,25 +446,15 @@ class Modes : public BaseRule {
       for (const int64_t s : found.climbs)
         masses.push_back(std::exp(m[p][s] - m[p][found.climbs[0]]));
       estimate_unseen(found, arrivals, masses);
-      keep_heaviest(found, most, [&](int64_t s) { return m[p][s]; });
+      // Neighbours cover modes of less than a thousandth of the mass.
+      const auto heavy = std::count_if(masses.begin(), masses.end(),
+                                       [](double mass) { return mass >= kLeastShare; });
+      const auto kept = found.climbs.begin() + std::min<int64_t>(heavy, most);
+      found.is_cut = heavy > most;
+      found.light.assign(kept, found.climbs.end());
+      found.climbs.erase(kept, found.climbs.end());
     }
     return all;
-  }
-
-  /// Drops modes of less than a thousandth of the mass: their neighbours cover them.
-  template <typename Mass>
-  static void keep_heaviest(Found& found, int64_t most, const Mass& mass) {
-    size_t kept = 0;
-    for (const int64_t s : found.climbs) {
-      if (std::exp(mass(s) - mass(found.climbs[0])) < kLeastShare) break;
-      if (static_cast<int64_t>(kept) == most) {
-        found.is_cut = true;
-        break;
-      }
-      ++kept;
-    }
-    found.light.assign(found.climbs.begin() + static_cast<int64_t>(kept), found.climbs.end());
-    found.climbs.resize(kept);
   }
 
   /// The normals of all problems, stretched as far as the density reaches. A normal that is far too

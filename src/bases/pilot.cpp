@@ -45,9 +45,7 @@ class Pilot : public BaseRule {
     const auto transition = TransitionRegistry::instance().make("kernel", "ghmc:0.8", {});
     const auto rule =
         ScheduleRegistry::instance().make("schedule", "linear", ScheduleOptions{steps_});
-    PilotOptions options;
-    options.num_particles = num_particles_;
-
+    const PilotOptions options{.num_particles = num_particles_};
     Base base(first_guess(target));
     for (int64_t round = 0; round < rounds_; ++round) {
       const Problem problem(target.shared(), base.map);

@@ -39,6 +39,7 @@ int64_t num_pilots(const EstimatorParts& parts, const Target& target, int64_t nu
 
 constexpr double kBaseShare = 0.4;      // of a budget; pilots take a tenth
 constexpr double kRefiningShare = 0.2;  // of an estimate
+constexpr double kWide = 1.25;          // a Trial's width; most of the nearest normals are at 1.1
 
 /// The most evaluations that the base of a problem may take.
 double most_of_base(const EstimateOptions& options, int64_t num_problems) {
@@ -52,6 +53,7 @@ double most_of_base(const EstimateOptions& options, int64_t num_problems) {
 struct Trial {
   Plan plan;
   at::Tensor value;  // [P] estimates of new chains, nats
+  double width = 1;  // mean square of chains' ends, in the base's coordinates
 };
 
 /// Tries a base on the pilots; nothing if its fit takes more than `most` evaluations of a problem,
@@ -72,7 +74,9 @@ std::optional<Trial> try_base(const EstimatorParts& parts, const BaseRule& rule,
                        parts.options.chains, rng, parts.resampling.get());
   cost += run.cost;
   const at::Tensor value = log_normalizer(run.log_w, run.genealogy).value;
-  return Trial{std::move(tuned.plan), base.partition ? base.partition->log_sum_exp(value) : value};
+  if (base.partition) return Trial{std::move(tuned.plan), base.partition->log_sum_exp(value)};
+  const at::Tensor& e = run.particles.e;  // none of many chains
+  return Trial{std::move(tuned.plan), value, e.defined() ? e.square().mean().item<double>() : 1};
 }
 
 /// A fit by climbs, as wide as asked.
@@ -178,23 +182,33 @@ BaseChoice choose_base(const EstimatorParts& parts, const Target& target, int64_
     return {target.amortised_base() && !learns ? make_base("encoder") : make_laplace(), {}, {}};
   }
   BaseChoice best;
-  const std::vector<Rule> candidates = base_candidates(parts, target, num_problems);
+  std::vector<Rule> candidates = base_candidates(parts, target, num_problems);
   const int64_t pilots = num_pilots(parts, target, num_problems, candidates);
   if (pilots == 0) return {candidates.front(), {}, best.cost};
   const auto part = target.slice(0, pilots);
   const double most = most_of_base(parts.options, num_problems);
-  at::Tensor highest;
-  for (const Rule& rule : candidates) {
+  std::optional<Trial> highest;
+  const auto consider = [&](const Rule& rule, bool is_refit) {
     try {
       std::optional<Trial> trial = try_base(parts, *rule, *part, most, forces, best.cost);
-      if (!trial || (highest.defined() && !clearly_above(trial->value, highest))) continue;
-      highest = trial->value;
+      if (!trial && rule == candidates.front())  // a search that found much
+        candidates.insert(candidates.begin() + 1, make_variational(make_laplace()));
+      if (!trial || (highest && (is_refit ? clearly_above(highest->value, trial->value)
+                                          : !clearly_above(trial->value, highest->value))))
+        return;
+      highest = std::move(trial);
       best.rule = rule;
-      best.plan = std::move(trial->plan);
+      best.plan = highest->plan;
     } catch (const ScheduleError& error) {
       best.cost += error.spent;
       if (rule == candidates.back() && !best.rule) throw;
     }
+  };
+  for (size_t i = 0; i < candidates.size(); ++i) consider(candidates[i], /*is_refit=*/false);
+  if (parts.options.budget && highest && highest->width > kWide) {
+    const Rule refit =
+        make_variational(parts.driver->rule(best.rule->name), {.rounds = 6, .observed = true});
+    if (refit->expected_cost(target).value_or(INFINITY) <= most) consider(refit, /*is_refit=*/true);
   }
   return best;
 }

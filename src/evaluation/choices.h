@@ -22,6 +22,9 @@ struct BaseChoice {
 /// candidate on pilots are clearly higher (by the 95% interval of the paired difference). Every
 /// estimate is a lower bound on average, so the highest is the best. If nothing is annealed: the
 /// encoder if there is one, else Laplace.
+/// Under a budget, a first one whose fit takes too much gives way to `variational`. Where chains
+/// end at 1.25 times a base's mean square, it is refitted by observed curvatures, unless the refit
+/// is clearly lower.
 /// A candidate whose schedule cannot reach the target (ScheduleError) is skipped; the last error is
 /// thrown if none is left. Under a budget, pilots take a twentieth of that of `num_problems`; if it
 /// is too little, the first is chosen. Cost: for each, a base, a pilot and an estimate's chains.

@@ -124,14 +124,13 @@ std::vector<Doubt> doubts_of_replicates(const MethodTable& table, const RunResul
   const at::Tensor value = table.matrix("log_normalizer");
   const double mean = value.mean().item<double>(), error = error_of_replicates(table, results);
   std::vector<Doubt> doubts;
-  int64_t flagged = 0, estimates = 0, few_effective = 0;
+  int64_t flagged = 0, few_effective = 0;
   for (const auto& repeat : table.flags)
     for (const int64_t flags : repeat) {
-      ++estimates;
       flagged += flags != 0 ? 1 : 0;
       few_effective += flags & kFewEffective ? 1 : 0;
     }
-  if (2 * flagged >= estimates) doubts.push_back(Doubt::kMostFlagged);
+  if (2 * flagged >= value.numel()) doubts.push_back(Doubt::kMostFlagged);
   if (contradict(value, table.matrix("std_error"))) doubts.push_back(Doubt::kReplicates);
   if (rests_on_one(value, error)) doubts.push_back(Doubt::kOne);
   if (results.state.witness &&

@@ -32,12 +32,6 @@ at::Tensor mean_of(const MethodTable& table, const std::string& column) {
   return table.matrix(column).mean(0);
 }
 
-at::Tensor union_of_flags(const MethodTable& table) {
-  at::Tensor flags = at::tensor(table.flags.front(), at::kLong);
-  for (const auto& repeat : table.flags) flags = flags.bitwise_or(at::tensor(repeat, at::kLong));
-  return flags;
-}
-
 }  // namespace
 
 std::string Result::flag_words(int64_t p) const {
@@ -70,7 +64,7 @@ Result estimate_log_normalizer(const Target& target, const EstimateOptions& opti
   result.std_error = table.matrix("std_error").square().sum(0).sqrt() / repeats;
   result.bias = mean_of(table, "bias");
   result.ess = mean_of(table, "ess");
-  result.flags = union_of_flags(table);
+  result.flags = at::tensor(table.any_flags(), at::kLong);
   if (table.has("upper")) result.upper = mean_of(table, "upper");
   result.base = result.summary.base;
   result.cost = result.summary.cost;

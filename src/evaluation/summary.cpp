@@ -26,12 +26,9 @@ void add(const ChunkRun& run, MethodTable& table) {
 
 double mean_transitions(const RunResults& results) {
   std::vector<double> counts;
-  if (results.state.plan) {
-    add_transitions(*results.state.plan, counts);
-  } else {
-    for (const auto& [chunk, result] : results.chunks)
-      if (result.plan) add_transitions(*result.plan, counts);
-  }
+  if (results.state.plan) add_transitions(*results.state.plan, counts);
+  for (const auto& [chunk, result] : results.chunks)
+    if (result.plan && !results.state.plan) add_transitions(*result.plan, counts);
   return std::accumulate(counts.begin(), counts.end(), 0.0) / static_cast<double>(counts.size());
 }
 

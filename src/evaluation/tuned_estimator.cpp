@@ -15,15 +15,12 @@ using Clock = std::chrono::steady_clock;
 
 /// The flags of each problem that its base raises.
 std::vector<int64_t> flags_of(const Base& base) {
-  const at::Tensor failed = base.fell_back.cpu(), ambiguous = base.ambiguous.cpu();
-  const at::Tensor apart = base.apart.defined() ? base.apart.cpu() : at::zeros_like(failed);
-  std::vector<int64_t> flags(static_cast<size_t>(base.num_problems()));
-  for (size_t i = 0; i < flags.size(); ++i) {
-    if (failed[static_cast<int64_t>(i)].item<bool>()) flags[i] |= kBaseFailed;
-    if (ambiguous[static_cast<int64_t>(i)].item<bool>()) flags[i] |= kModes;
-    if (apart[static_cast<int64_t>(i)].item<bool>()) flags[i] |= kApart;
-  }
-  return flags;
+  const auto raised = [](const at::Tensor& where, int64_t flag) {
+    return where.to(at::kCPU, at::kLong) * flag;
+  };
+  at::Tensor flags = raised(base.fell_back, kBaseFailed) + raised(base.ambiguous, kModes);
+  if (base.apart.defined()) flags = flags + raised(base.apart, kApart);
+  return {flags.data_ptr<int64_t>(), flags.data_ptr<int64_t>() + flags.numel()};
 }
 
 /// Flags estimates that are too low, by more than their errors explain.

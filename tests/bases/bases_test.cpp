@@ -53,23 +53,9 @@ FunctionTarget bimodal() {
   });
 }
 
-/// Not a number for its second problem.
-class Broken : public DiagonalGaussian {
- public:
-  Broken() : DiagonalGaussian(3, {0.5, 1.0}, {0.7, 2.0}, 0.0) { traits_.can_select = false; }
-  at::Tensor log_density(const at::Tensor& z) const override {
-    const at::Tensor spoilt = at::tensor({1.0, NAN, 1.0}, at::kDouble).unsqueeze(1);
-    return DiagonalGaussian::log_density(z) * spoilt;
-  }
-};
-
 Base build(const std::string& spec, const Target& target, uint64_t seed = 1) {
   at::Generator rng = make_generator(seed);
   return make_base(spec)->build(target, rng);
-}
-
-double expected_cost(const std::string& spec, const Target& target) {
-  return *make_base(spec)->expected_cost(target);
 }
 
 TEST(Laplace, IsExactForGaussians) {
@@ -79,9 +65,8 @@ TEST(Laplace, IsExactForGaussians) {
   EXPECT_LT(max_abs_diff(base.map.loc(), target.mean().expand({2, 3})), 1e-12);
   const at::Tensor root = base.map.matrix()[1];
   EXPECT_LT(max_abs_diff(at::matmul(root, root.t()), target.covariance()), 1e-12);
-  const Problem problem(borrow(target), base.map);
   at::Generator rng = make_generator(2);
-  const at::Tensor log_w = importance_log_weights(problem, 1, rng).log_w;
+  const at::Tensor log_w = importance_log_weights({borrow(target), base.map}, 1, rng).log_w;
   EXPECT_LT((log_w - CorrelatedGaussian::kLogC).abs().max().item<double>(), 1e-12);
 }
 
@@ -130,7 +115,7 @@ TEST(Modes, OfAnImageWithOneModeTakeFewStarts) {
   EXPECT_FALSE(base.partition);
   EXPECT_FALSE(base.ambiguous.any().item<bool>());
   EXPECT_LT(static_cast<double>(base.cost.gradients),
-            4 * expected_cost("modes:1,batches=1", single));
+            4 * *make_base("modes:1,batches=1")->expected_cost(single));
 }
 
 /// Slopes around `centres` [P]: the farther a centre from 0, where the fit begins, the more rounds.
@@ -163,9 +148,12 @@ TEST(Climb, EndsForEachProblemWhereItHasArrived) {
 }
 
 TEST(Laplace, FallsBackProblemByProblem) {
-  const Base base = build("laplace", Broken());
-  const at::Tensor expected = at::tensor({0, 1, 0}).to(at::kBool);
-  EXPECT_TRUE(at::equal(base.fell_back, expected));
+  const FunctionTarget broken({3, 2}, [](const at::Tensor& z) {
+    const at::Tensor spoilt = at::tensor({1.0, NAN, 1.0}, at::kDouble).unsqueeze(1);
+    return -(z - at::tensor({0.5, 1.0}, at::kDouble)).square().sum(-1) * spoilt;
+  });
+  const Base base = build("laplace", broken);
+  EXPECT_TRUE(at::equal(base.fell_back, at::tensor({0, 1, 0}).to(at::kBool)));
   EXPECT_TRUE(at::equal(base.map.loc()[1], at::zeros({2}, at::kDouble)));
   EXPECT_TRUE(at::equal(base.map.matrix()[1], at::eye(2, at::kDouble)));
   EXPECT_NEAR(base.map.loc()[2][1].item<double>(), 1.0, 1e-12);

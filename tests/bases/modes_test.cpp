@@ -62,20 +62,20 @@ TEST(Modes, ClimbFromKnownPoints) {
 }
 
 TEST(Modes, AreOnePartWhereThereIsOne) {
-  const Base base =
-      fit("modes:1.1",
-          replicated(3, [](const at::Tensor& z) { return -2 * (z - 1).square().sum(-1); }));
+  const auto normal = [](const at::Tensor& z) { return -2 * (z - 1).square().sum(-1); };
+  const Base base = fit("modes:1.1", replicated(3, normal));
   EXPECT_FALSE(base.partition);
   EXPECT_NEAR(base.map.matrix()[0][1][1].item<double>(), 1.1 * 0.5, 1e-3);
 }
 
-/// Sixteen wells of two depths: hardly any mode is heavy, but the light ones have both sides of
-/// each coordinate.
+/// Wells of two depths in each coordinate.
+FunctionTarget wells(int64_t dim) {
+  return replicated(
+      dim, [](const at::Tensor& z) { return (0.5 * z + 6 * z.square() - z.pow(4)).sum(-1); });
+}
+
+/// Hardly any mode is heavy, but the light ones have both sides of each coordinate.
 TEST(Modes, KeepWhatIsTooLightToBeAPart) {
-  const auto wells = [](int64_t dim) {
-    return replicated(
-        dim, [](const at::Tensor& z) { return (0.5 * z + 6 * z.square() - z.pow(4)).sum(-1); });
-  };
   EXPECT_FALSE(fit("modes", wells(3)).ambiguous.any().item<bool>());
   const Base base = fit("modes", wells(16));
   EXPECT_TRUE(base.ambiguous.all().item<bool>());  // all light ones together are heavy
@@ -138,14 +138,15 @@ TEST(Mixture, IsOneNormalWhereOneFits) {
   EXPECT_EQ(fit("mixture", replicated(5, normal)).map.num_problems(), 1);
 }
 
+at::Tensor funnel(const at::Tensor& z) {
+  const at::Tensor v = z.select(-1, 0), x = z.slice(-1, 1);
+  return -v.square() / 18 - (0.5 * x.square() * (-v).exp().unsqueeze(-1)).sum(-1) -
+         0.5 * static_cast<double>(x.size(-1)) * v;
+}
+
 /// A funnel has no normal near it, but in the coordinates of a coupling it is one. A trial of this
 /// seed is high by luck.
 TEST(Mixture, CoversAFunnel) {
-  const auto funnel = [](const at::Tensor& z) {
-    const at::Tensor v = z.select(-1, 0), x = z.slice(-1, 1);
-    return -v.square() / 18 - (0.5 * x.square() * (-v).exp().unsqueeze(-1)).sum(-1) -
-           0.5 * static_cast<double>(x.size(-1)) * v;
-  };
   const FunctionTarget target = replicated(10, funnel);
   const Base base = fit("mixture:192", target, 4);
   ASSERT_TRUE(base.bijection);
@@ -174,10 +175,7 @@ TEST(Mixture, IsRefinedInItsOwnCoordinates) {
 /// 2^16 modes with 85% of each coordinate on the right: more than normals, and one normal after
 /// splines. The search for modes sees both sides of each coordinate.
 TEST(Mixture, CoversAllCombinationsOfModes) {
-  const auto wells = [](const at::Tensor& z) {
-    return (-z.pow(4) + 6 * z.square() + 0.5 * z).sum(-1);
-  };
-  const Base base = fit("mixture", replicated(16, wells), 2);
+  const Base base = fit("mixture", wells(16), 2);
   ASSERT_TRUE(base.bijection);
   at::Generator rng = make_generator(1);
   const at::Tensor e = at::randn({base.map.num_problems(), 1000, 16}, rng, at::kDouble);
@@ -190,11 +188,8 @@ TEST(Mixture, CoversAllCombinationsOfModes) {
 
 /// A bijection belongs to all problems, so images, whose problems differ, have none.
 TEST(Mixture, TransformsOnlyReplicates) {
-  const auto funnel = [](const at::Tensor& z, const at::Tensor& /*index*/) {
-    const at::Tensor v = z.select(-1, 0), x = z.select(-1, 1);
-    return -v.square() / 18 - 0.5 * x.square() * (-v).exp() - 0.5 * v;
-  };
-  const FunctionTarget two({2, 2, at::kDouble}, FunctionTarget::IndexedLogDensity(funnel));
+  const auto each = [](const at::Tensor& z, const at::Tensor& /*index*/) { return funnel(z); };
+  const FunctionTarget two({2, 2, at::kDouble}, FunctionTarget::IndexedLogDensity(each));
   const Base base = fit("mixture:128,rounds=1", two, 1, false);
   EXPECT_FALSE(base.bijection);
   ASSERT_TRUE(base.partition);

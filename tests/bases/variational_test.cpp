@@ -43,25 +43,45 @@ double evidence_bound(const Target& target, const AffineMap& q) {
 
 TEST(Variational, RaisesTheBoundOfAFit) {
   const LogGamma target(1, {2.0, 0.8, 5.0});
-  const double before = evidence_bound(target, fitted_by("laplace", target).map);
-  for (uint64_t seed = 0; seed < 5; ++seed)
-    EXPECT_GT(evidence_bound(target, fitted_by("variational", target, seed).map), before + 0.05);
+  const Base fit = fitted_by("laplace", target);
+  const double least = evidence_bound(target, fit.map) + 0.05;
+  for (const char* spec : {"variational", "variational:1,observed=1"})
+    for (uint64_t seed = 0; seed < 5; ++seed)
+      EXPECT_GT(evidence_bound(target, fitted_by(spec, target, seed).map), least) << spec;
+  // Without curvatures the mean moves, and the shape stays that of the fit.
+  const Base base = fitted_by("variational:1,rounds=3,pairs=64,curvatures=0", target);
+  EXPECT_LT(max_abs_diff(base.map.matrix(), fit.map.matrix()), 1e-12);
+  EXPECT_GT(evidence_bound(target, base.map), least);
 }
 
 TEST(Variational, LeavesAnExactFitAlone) {
   const DiagonalGaussian target(3, {1.0, -2.0}, {0.3, 0.5}, 0.7);
-  const Base exact = fitted_by("laplace", target), base = fitted_by("variational", target);
-  EXPECT_LT(max_abs_diff(base.map.loc(), exact.map.loc()), 1e-9);
-  EXPECT_LT(max_abs_diff(base.map.matrix(), exact.map.matrix()), 1e-9);
+  const Base exact = fitted_by("laplace", target);
+  for (const char* spec : {"variational", "variational:1,observed=1"}) {
+    const Base base = fitted_by(spec, target);
+    EXPECT_LT(max_abs_diff(base.map.loc(), exact.map.loc()), 1e-9);
+    EXPECT_LT(max_abs_diff(base.map.matrix(), exact.map.matrix()), 1e-9);
+  }
 }
 
-/// Without curvatures the mean moves, and the shape stays that of the fit.
-TEST(Variational, MovesTheMeanAlone) {
-  const LogGamma target(1, {2.0, 0.8, 5.0});
-  const Base fit = fitted_by("laplace", target),
-             base = fitted_by("variational:1,rounds=3,pairs=64,curvatures=0", target);
-  EXPECT_LT(max_abs_diff(base.map.matrix(), fit.map.matrix()), 1e-12);
-  EXPECT_GT(evidence_bound(target, base.map), evidence_bound(target, fit.map) + 0.05);
+/// Says that it is half as wide as it is.
+class Stiff : public DiagonalGaussian {
+ public:
+  Stiff() : DiagonalGaussian(3, {1.0, -2.0, 0.5}, {0.3, 0.5, 2.0}, 0.7) {}
+  at::Tensor curvature(const at::Tensor& z) const override {
+    return 4 * DiagonalGaussian::curvature(z);
+  }
+};
+
+TEST(Variational, ObservesTheCurvatureThatATargetMisstates) {
+  const Stiff target;
+  const at::Tensor sd = at::diag(at::tensor({0.3, 0.5, 2.0}, at::kDouble)).expand({3, 3, 3});
+  const Base base = fitted_by("variational:1,rounds=99,pairs=2,observed=1", target);
+  EXPECT_LT(max_abs_diff(fitted_by("variational", target).map.matrix(), 0.5 * sd), 1e-9);
+  EXPECT_LT(max_abs_diff(base.map.matrix(), sd), 1e-3);
+  Cost cost = fitted_by("laplace", target).cost;
+  cost += 3 * 99 * Cost{2 * (3 + 2), 2 * 3};  // three pairs, and two again after the step
+  EXPECT_EQ(base.cost, cost);
 }
 
 /// Two modes: each of its parts is refined.

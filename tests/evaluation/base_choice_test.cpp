@@ -10,18 +10,27 @@ namespace {
 using testing::Counting;
 using testing::DiagonalGaussian;
 
-/// A Gaussian with an encoder that is right, or a little too narrow.
+/// A Gaussian with an encoder of its own, and a curvature so many times too large (0: damaged).
 class Encoded : public DiagonalGaussian {
  public:
-  Encoded(int64_t num_problems, double encoder_sd)
-      : DiagonalGaussian(num_problems, {1.0, -2.0}, {0.3, 0.5}, 0.7), sd_(encoder_sd) {}
+  Encoded(int64_t num_problems, double encoder_sd, double stiffness = 1)
+      : DiagonalGaussian(num_problems, {1.0, -2.0}, {0.3, 0.5}, 0.7),
+        sd_(encoder_sd),
+        stiffness_(stiffness) {}
   std::optional<AffineMap> amortised_base() const override {
     return AffineMap(testing::row({1.0, -2.0}).repeat({num_problems(), 1}),
                      sd_ * testing::row({0.3, 0.5}).repeat({num_problems(), 1}));
   }
+  at::Tensor curvature(const at::Tensor& z) const override {
+    if (stiffness_ == 0) throw data_error("a file of the target is damaged");
+    return stiffness_ * DiagonalGaussian::curvature(z);
+  }
+  std::shared_ptr<const Target> select(const at::Tensor& index) const override {
+    return std::make_shared<Encoded>(index.numel(), sd_, stiffness_);
+  }
 
  private:
-  double sd_;
+  double sd_, stiffness_;
 };
 
 /// Two modes, of which a climb finds one.
@@ -134,6 +143,7 @@ TEST(BaseChoice, PassesOverASearchThatTakesMoreThanItsShareOfABudget) {
     options.budget = share * fitted / 0.4;
     const std::string chosen = choose_base(EstimatorParts(options), comb, 1'000'000).rule->name;
     EXPECT_EQ(chosen.find("modes") != std::string::npos, share > 1) << chosen;
+    EXPECT_NE(chosen, "prior");  // one normal is better
   }
 }
 
@@ -183,15 +193,20 @@ TEST(BaseChoice, PassesOverABaseThatItsScheduleCannotBridgeFrom) {
 
 /// Only that: any other error ends the choice.
 TEST(BaseChoice, HidesNoOtherError) {
-  class Broken : public DiagonalGaussian {
-   public:
-    Broken() : DiagonalGaussian(4, {1.0}, {0.3}, 0.0) {}
-    at::Tensor curvature(const at::Tensor& /*z*/) const override {
-      throw data_error("a file of the target is damaged");
-    }
-  };
   expect_error(ErrorKind::kData, {"damaged"},
-               [] { choose_base(EstimatorParts(brief()), Broken(), 4); });
+               [] { choose_base(EstimatorParts(brief()), Encoded(4, 0.5, 0), 4); });
+}
+
+/// Chains end farther out than the base is wide: gradients tell what the curvature misstates.
+TEST(BaseChoice, RefitsABaseThatIsTooNarrow) {
+  EstimateOptions options = brief();
+  const auto chosen = [&](double stiffness) {
+    return choose_base(EstimatorParts(options), Encoded(4, 0.4, stiffness), 1000).rule->name;
+  };
+  EXPECT_EQ(chosen(4), "laplace");
+  options.budget = 2000;
+  EXPECT_EQ(chosen(4), "variational:1,from=variational:1,rounds=6,observed=1");
+  EXPECT_EQ(chosen(1), "variational:1");
 }
 
 }  // namespace

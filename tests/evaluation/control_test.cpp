@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 
 #include "evaluation/chunks.h"
 #include "evaluation/summary.h"
@@ -39,7 +38,6 @@ Column gaps(Column few, double other) {
 }
 
 TEST(Control, DoubtsWhatErrorsAndBiasDoNotExplain) {
-  const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<Case> cases = {
       {"no gap", gaps({}, 0.01), 0.05, 0, 0.05, {}},
       {"a gap that does not matter", gaps({}, 0.19), 1e-4, 0, 0.05, {}},
@@ -49,7 +47,7 @@ TEST(Control, DoubtsWhatErrorsAndBiasDoNotExplain) {
       {"one image, by chance", gaps({1.2}, 0), 0.05, 0, 0.05, {}},
       {"two images", gaps({1.2, 1.2}, 0), 0.05, 0, 0.05, {Doubt::kControl}},
       {"one image, far away", gaps({30}, 0), 0.05, 0, 0.05, {}},
-      {"an unknown error", gaps({1.2, 1.2}, 0), nan, nan, 0.05, {Doubt::kControl}},
+      {"an unknown error", gaps({1.2, 1.2}, 0), NAN, NAN, 0.05, {Doubt::kControl}},
       {"bounds that cross", gaps({}, -0.5), 0.01, 0, 0.01, {}},
       {"harder images", gaps({}, 0), 0.05, 0, 0.16, {Doubt::kHarder}},
   };

@@ -24,7 +24,7 @@ ChunkResult chunk_of(int64_t number, const std::vector<double>& log_w) {
   return chunk;
 }
 
-TEST(KeptParticles, KeepTheMeanWeightOfEachProblem) {
+TEST(KeptParticles, KeepTheMeanWeightOfEachProblemWhereAllChunksHaveSome) {
   RunResults results;
   results.chunks.emplace(0, chunk_of(0, {0.1, -0.7, 0.4}));
   results.chunks.emplace(1, chunk_of(1, {2.0, -1.0, 0.5, 0.25, -INFINITY}));
@@ -39,15 +39,9 @@ TEST(KeptParticles, KeepTheMeanWeightOfEachProblem) {
   }
   EXPECT_TRUE((kept->log_w[0].slice(0, 3) == -INFINITY).all().item<bool>());
   EXPECT_TRUE(kept->z.isfinite().all().item<bool>());
-}
-
-TEST(KeptParticles, AreNoneWhereAChunkHasNone) {
-  RunResults results;
-  EXPECT_FALSE(kept_particles(results));
-  results.chunks.emplace(0, chunk_of(0, {0.1}));
-  results.chunks.emplace(1, chunk_of(1, {0.1}));
   results.chunks.at(1).runs.front().particles.reset();
   EXPECT_FALSE(kept_particles(results));
+  EXPECT_FALSE(kept_particles(RunResults()));
 }
 
 }  // namespace

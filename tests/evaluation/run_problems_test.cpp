@@ -101,8 +101,9 @@ TEST(RunProblems, AnInterruptedChunkIsLeftOutAndTheOthersAreKept) {
   ProblemSource source = ProblemSource::of(target);
   const RunResults whole = run_problems(source, estimator);
   const auto make = source.make;
+  Error thrown(ErrorKind::kInterrupted, "a signal");
   source.make = [&](int64_t begin, int64_t end) {
-    if (begin == 6) throw Error(ErrorKind::kInterrupted, "a signal");
+    if (begin == 6) throw thrown;
     return make(begin, end);
   };
   Recording heard;
@@ -112,10 +113,7 @@ TEST(RunProblems, AnInterruptedChunkIsLeftOutAndTheOthersAreKept) {
   expect_same(stopped, whole);
   // Who does not watch takes what comes for the whole.
   expect_error(ErrorKind::kInterrupted, {"a signal"}, [&] { run_problems(source, estimator); });
-  source.make = [&](int64_t begin, int64_t end) {
-    if (begin == 6) throw Error(ErrorKind::kData, "a fault");
-    return make(begin, end);
-  };
+  thrown = Error(ErrorKind::kData, "a fault");
   expect_error(ErrorKind::kData, {"a fault"}, [&] { run_problems(source, estimator); });
 }
 
