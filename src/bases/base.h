@@ -90,6 +90,8 @@ struct ModeOptions {
   int64_t rounds = 0;               ///< of Newton's method to one mode
   int64_t starts = 0, batches = 0;  ///< of a search for all modes: starts of a batch
 };
+/// A base that is known.
+std::unique_ptr<BaseRule> make_given(const AffineMap& map);
 std::unique_ptr<BaseRule> make_laplace(const ModeOptions& options = {});
 std::unique_ptr<BaseRule> make_modes(const ModeOptions& options = {}, const BaseOptions& of = {});
 

@@ -44,4 +44,9 @@ const Enrol<BaseRegistry> kEnrolEncoderBase("encoder[:W]",
                                             });
 
 }  // namespace
+
+std::unique_ptr<BaseRule> make_given(const AffineMap& map) {
+  return std::make_unique<Given>([=](const Target&) { return map; });
+}
+
 }  // namespace crais

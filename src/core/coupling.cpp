@@ -29,13 +29,15 @@ Coupling::Coupling(at::Tensor dependent, at::Tensor others, at::Tensor loc, at::
       steps_(std::move(steps)) {
   const int64_t a = others_.size(0), b = dependent_.size(0);
   TORCH_CHECK(
-      links_.sizes() == at::IntArrayRef({b, b}) &&
+      (!links_.defined() || links_.sizes() == at::IntArrayRef({b, b})) &&
           mean_.sizes() == at::IntArrayRef({b, 1 + 2 * a}) && log_scale_.sizes() == mean_.sizes() &&
           knees_.sizes() == at::IntArrayRef({b, 1 + a}) && steps_.sizes() == at::IntArrayRef({b}),
       "coupling: the weights do not fit ", b, " coordinates that depend on ", a);
-  const at::Tensor eye = at::eye(b, links_.options());
-  mix_ = at::linalg_solve_triangular(eye - links_, eye, /*upper=*/false, /*left=*/true,
-                                     /*unitriangular=*/true);
+  if (links_.defined()) {
+    const at::Tensor eye = at::eye(b, links_.options());
+    mix_ = at::linalg_solve_triangular(eye - links_, eye, /*upper=*/false, /*left=*/true,
+                                       /*unitriangular=*/true);
+  }
   at_loc_ = -knee(knees_.select(1, 0));
 }
 
@@ -78,13 +80,13 @@ at::Tensor Coupling::to_z(const at::Tensor& u) const {
   const at::Tensor a = u.index_select(-1, others_);
   const Conditional c = given(a);
   const at::Tensor apart = c.mean + c.log_scale.exp() * u.index_select(-1, dependent_);
-  return joined(a, at::matmul(apart, mix_.t()));
+  return joined(a, mix_.defined() ? at::matmul(apart, mix_.t()) : apart);
 }
 
 at::Tensor Coupling::to_u(const at::Tensor& z) const {
   const at::Tensor a = z.index_select(-1, others_), b = z.index_select(-1, dependent_);
   const Conditional c = given(a);
-  const at::Tensor mean = c.mean + at::matmul(b, links_.t());
+  const at::Tensor mean = mix_.defined() ? c.mean + at::matmul(b, links_.t()) : c.mean;
   return joined(a, (b - mean) * (-c.log_scale).exp());
 }
 
@@ -96,7 +98,8 @@ at::Tensor Coupling::pull_back(const at::Tensor& grad_z, const at::Tensor& u) co
   const int64_t num = others_.size(0);
   const Conditional c = given(u.index_select(-1, others_));
   const at::Tensor u_b = u.index_select(-1, dependent_);
-  const at::Tensor by_mean = at::matmul(grad_z.index_select(-1, dependent_), mix_);
+  const at::Tensor grad_b = grad_z.index_select(-1, dependent_),
+                   by_mean = mix_.defined() ? at::matmul(grad_b, mix_) : grad_b;
   const at::Tensor by_u = by_mean * c.log_scale.exp();
   const at::Tensor by_log_scale = (by_u * u_b + 1).masked_fill(c.is_bounded, 0);
   const at::Tensor pulled_mean = at::matmul(by_mean, mean_),
@@ -112,9 +115,10 @@ at::Tensor Coupling::pull_back(const at::Tensor& grad_z, const at::Tensor& u) co
 
 std::shared_ptr<const Bijection> Coupling::to(const at::TensorOptions& options) const {
   const at::TensorOptions index = options.dtype(at::kLong);
-  return std::make_shared<Coupling>(dependent_.to(index), others_.to(index), loc_.to(options),
-                                    scale_.to(options), links_.to(options), mean_.to(options),
-                                    log_scale_.to(options), knees_.to(options), steps_.to(options));
+  return std::make_shared<Coupling>(
+      dependent_.to(index), others_.to(index), loc_.to(options), scale_.to(options),
+      links_.defined() ? links_.to(options) : links_, mean_.to(options), log_scale_.to(options),
+      knees_.to(options), steps_.to(options));
 }
 
 }  // namespace crais

@@ -25,7 +25,7 @@ namespace crais {
 class Coupling : public Bijection {
  public:
   /// `dependent` [b] and `others` [a], int64, are all D coordinates. `loc` and `scale` are [a],
-  /// `links` is L [b,b]. `mean` [b,1+2a] has the weights of 1, x and bow(x), and
+  /// `links` is L [b,b], undefined for none. `mean` [b,1+2a] has the weights of 1, x and bow(x), and
   /// `log_scale` [b,1+2a] those of 1, x and knee(x). `knees` [b,1+a] has those of 1 and x in t: s
   /// is less by knee(t). `steps` [b] has the weights of step(t) in the mean. exp(s) is at most e^20
   /// times as large or small as at loc.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "bases/base.h"
 #include "core/cost.h"
 #include "core/coupling.h"
 #include "core/spline.h"
@@ -64,5 +65,9 @@ struct PrecisionSums {
 /// [J,A] is false.                                       [Levenberg 1944; Marquardt 1963]
 PrecisionSums fit_precision_sums(const at::Tensor& log_precisions, const at::Tensor& x,
                                  const at::Tensor& counts);
+
+/// The base of one density of many dimensions, of which `draws` check that it is nearly normal.
+Base fit_many_dims(const Target& one, const BaseOptions& options, int64_t draws,
+                   at::Generator& rng);
 
 }  // namespace crais

@@ -210,8 +210,8 @@ class Mixture : public BaseRule {
   };
 
   Base fitted(const Target& one, at::Generator& rng) const {
+    if (one.dim() > kManyDims) return fit_many_dims(one, options_, particles_, rng);
     Search search{one, rng, {}, {}};
-    if (one.dim() > kManyDims) return of_many_dims(search);
     bool differ = false;
     const bool has_draws = one.traits().draws.has_value();
     Trial best = has_draws ? by_draws(search, differ) : searched(search);
@@ -238,34 +238,6 @@ class Mixture : public BaseRule {
     base.partition = best.parts->partition;
     if (has_draws) base.apart = at::full({1}, differ, wide.dtype(at::kBool));
     return base;
-  }
-
-  /// Particles would be too few for covariances, and widening costs nats in proportion to the
-  /// dimension: normals at modes, or the nearest one by steps from the prior, if its evidence lower
-  /// bound is higher. Where a scale goes to 0 with all that it scales is a mode without mass.
-  Base of_many_dims(Search& search) const {
-    const Target& one = search.one;
-    Base best = make_variational(make_modes({}, options_), {.pairs = 64, .with_curvatures = false})
-                    ->build(one, search.rng);
-    search.cost += best.cost;
-    if (!is_nearly_normal(one, best, particles_, search.rng, search.cost)) {
-      const auto bound = [&](const Base& base) {
-        const int64_t parts = base.map.num_problems(), draws = 64;
-        const at::Tensor e =
-            fill_normal(at::empty({parts, draws, one.dim()}, one.options()), search.rng);
-        search.cost += Cost{parts * draws, 0};
-        const Parts in(one, {base.map, base.log_share()});
-        const at::Tensor height = in.target->log_density(base.map.to_z(e)).nan_to_num(-INFINITY);
-        return at::logsumexp(evidence_bound(height, e, base.map), 0).item<double>();
-      };
-      const int64_t rounds = std::max<int64_t>(2, 12'000 / one.dim());
-      Base nearest =
-          make_variational(make_base("prior"), {.rounds = rounds})->build(one, search.rng);
-      search.cost += nearest.cost;
-      if (bound(nearest) > bound(best)) best = std::move(nearest);
-    }
-    best.cost = search.cost;
-    return best;
   }
 
   /// What the draws of somebody's chains ask for: one normal, or the best fit. `differ` says if the
