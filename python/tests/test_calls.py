@@ -162,11 +162,6 @@ def test_options_that_are_refused(evaluate, curved, images, options, error, word
     assert "\n" not in str(raised.value)
 
 
-def test_memory_is_read_as_an_array(evaluate, curved, images):
-    one, other = (evaluate(curved, x) for x in (images, memoryview(images.numpy())))
-    assert np.array_equal(one.log_likelihood, other.log_likelihood)
-
-
 def test_long_values_are_cut_and_large_seeds_and_no_device_are_said(compiled):
     def density(z):
         return -z.square().sum(1)
@@ -238,21 +233,6 @@ def test_one_draw_has_an_error_over_images_and_none_of_monte_carlo(evaluate, cur
     found = evaluate(curved, images, **alone)
     assert found.data_se > 0 and np.isnan(found.mc_se) and np.isnan(found.std_error).all()
     assert np.isfinite(found.log_likelihood).all() and "nan" not in repr(found)
-
-
-def test_resume_with_more_problems_says_so(compiled, tmp_path):
-    def density(z):
-        return -0.5 * z.square().sum(1)
-
-    options = {"dim": 2, "steps": 4, "base": "prior", "witness": "none", "progress": False}
-    first = crais.log_normalizer(density, problems=10, out=tmp_path / "z", **options)
-    with pytest.raises(crais.UsageError, match="settings problems is 20 here and 10 there"):
-        crais.log_normalizer(density, problems=20, out=tmp_path / "z", resume=True, **options)
-    with pytest.raises(crais.UsageError, match="function is .*values .* here and"):
-        other = lambda z: density(z) - 1
-        crais.log_normalizer(other, problems=10, out=tmp_path / "z", resume=True, **options)
-    again = crais.log_normalizer(density, problems=10, out=tmp_path / "z", resume=True, **options)
-    assert again.log_z == first.log_z
 
 
 @pytest.mark.parametrize("name", ["out", "data", "schedule"])

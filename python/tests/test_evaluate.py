@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import torch
 from torch import distributions as D
-from torch.utils.data import DataLoader, IterableDataset
 
 import crais
 
@@ -18,16 +17,6 @@ pytestmark = pytest.mark.usefixtures("compiled")
 
 CHEAP = {"steps": 8, "chains": 8, "base": "prior", "chunk": 8, "progress": False}
 FLAGS = ["--steps=8", "--chains=8", "--base=prior", "--chunk=8", "--quiet"]
-
-
-class Stream(IterableDataset):
-    """Items (image, label) one after the other."""
-
-    def __init__(self, images):
-        self.images = images
-
-    def __iter__(self):
-        return ((image, 0) for image in self.images.numpy())
 
 
 @pytest.fixture
@@ -128,20 +117,6 @@ def test_a_fused_and_a_called_model_agree(mlp, images, likelihood, is_mlp):
     called = evaluate(log_joint=log_joint, likelihood=None, **same)
     assert called.summary["evaluator"] == "pytorch"
     np.testing.assert_allclose(called.log_likelihood, fused.log_likelihood, atol=1e-3)
-
-
-def test_images_of_every_kind(curved, images):
-    wanted = evaluate(curved, images).log_likelihood
-    grey = (255 * images).to(torch.uint8)
-    for same, options in (
-        (images.double(), {}),
-        (Stream(images), {}),
-        (DataLoader(Stream(images), batch_size=7), {}),
-        (grey, {"scale": 255}),
-        (grey, {"binarisation": "threshold:128"}),
-        (grey, {"binarization": "threshold:128"}),
-    ):
-        assert np.array_equal(evaluate(curved, same, **options).log_likelihood, wanted)
 
 
 @pytest.mark.parametrize("kind", ["mlp", "curved"])
