@@ -90,18 +90,6 @@ def test_it_works_in_every_mode_of_pytorch(evaluate, images):
             assert of_joint(evaluate, quadratic, images).mean == wanted
 
 
-def test_latents_come_batched_and_with_gradients(evaluate, images):
-    seen = []
-
-    def log_joint(z, x):
-        seen.append((z.shape, z.requires_grad, torch.is_grad_enabled(), x.shape[1:], z.device.type))
-        return quadratic(z, x)
-
-    of_joint(evaluate, log_joint, images)
-    assert all(call[1:] == (True, True, (6, 6), "cpu") for call in seen)
-    assert max(shape[0] for shape, *_ in seen) >= 32
-
-
 def test_the_model_is_not_copied_and_learns_on(evaluate, curved, images):
     curved.likelihood = crais.Bernoulli()
     before = evaluate(curved, images)
@@ -233,18 +221,6 @@ def test_one_draw_has_an_error_over_images_and_none_of_monte_carlo(evaluate, cur
     found = evaluate(curved, images, **alone)
     assert found.data_se > 0 and np.isnan(found.mc_se) and np.isnan(found.std_error).all()
     assert np.isfinite(found.log_likelihood).all() and "nan" not in repr(found)
-
-
-@pytest.mark.parametrize("name", ["out", "data", "schedule"])
-def test_nul_ends_no_name(evaluate, curved, images, tmp_path, name):
-    value = str(tmp_path / "a") + "\0b"
-    with pytest.raises(crais.UsageError, match=f"^{name}: the value holds a NUL"):
-        evaluate(curved, None if name == "data" else images, latent=4, **{name: value})
-    with pytest.raises(crais.UsageError, match="NUL"):
-        evaluate(value, images, likelihood=None)
-    with pytest.raises(crais.UsageError, match="NUL"):
-        evaluate(curved, images).save(value)
-    assert os.listdir(tmp_path) == []
 
 
 def test_models_are_float32_whatever_the_default_is(evaluate, curved, images):
@@ -393,18 +369,6 @@ def test_a_decoder_without_a_gradient_is_refused(evaluate, curved, mlp, images, 
             evaluate(None, images, decoder=broken(lambda z, m=model: m.decoder(z).view(-1, 6, 6)), latent=4)
 
 
-def test_a_gradient_of_something_else_is_refused(evaluate, curved, images):
-    likelihood, prior = crais.Bernoulli(), crais.StandardNormal()
-    decode = lambda z: curved.decoder(z).view(-1, 6, 6)
-    of_joint(evaluate, lambda z, x: prior.log_prob(z) + likelihood.log_prob(x, decode(z)), images)
-    for log_joint in (
-        lambda z, x: prior.log_prob(z) + likelihood.log_prob(x, decode(z)).detach(),
-        lambda z, x: prior.log_prob(z) + likelihood.log_prob(x, decode(z.detach())),
-    ):
-        with pytest.raises(crais.UsageError, match="gradient of .* is not that of its values"):
-            of_joint(evaluate, log_joint, images)
-
-
 def failing_far_away(z):
     if z.abs().max() > 1e3:
         raise ArithmeticError("far")
@@ -440,15 +404,6 @@ def test_a_density_that_grows_without_bound_is_refused(evaluate, images, loss):
         crais.log_normalizer(loss, dim=4, progress=False)
     with pytest.raises(crais.UsageError, match=r"log p\(z\) grows without bound.*wrong sign"):
         evaluate(None, images, decoder=lambda z: z.repeat(1, 9).view(-1, 6, 6), latent=4, log_prior=loss)
-
-
-def test_an_encoder_that_draws_is_refused(evaluate, mlp, images):
-    def encode(x):
-        mean, log_var = mlp.encode(x)
-        return mean + torch.randn_like(mean), log_var
-
-    with pytest.raises(crais.UsageError, match="encoder differs from call to call: is a latent drawn"):
-        evaluate(mlp, images, encoder=encode)
 
 
 SAMPLES = {"steps": None, "chains": None}
@@ -654,32 +609,19 @@ def test_progress_can_be_seen_and_silenced(evaluate, curved, images, capfd):
 # Without the extension, or with another torch.
 
 
-def test_another_torch_is_refused(compiled, monkeypatch, tmp_path):
-    folder = programs.library()
-    minor = folder.name.removeprefix("torch-")
-    monkeypatch.setattr(programs, "torch_folder", lambda: tmp_path)
-    for same in (f"{minor}.9+cu130", f"{minor}.0"):
-        (tmp_path / "version.py").write_text(f"from typing import Optional\n__version__ = '{same}'\n")
-        assert programs.library() == folder
-    for other in ("2.99.0", f"{minor}1.0"):
-        (tmp_path / "version.py").write_text(f"__version__ = '{other}'\n")
-        with pytest.raises(ImportError) as refusal:
-            programs.library()
-        said = str(refusal.value)
-        assert f"{minor}, and this is torch {other}; pip install 'torch==" in said and "\n" not in said
-        assert "or build crais for it: pip install ." in said
-
-
 def test_of_several_torches_the_one_that_is_there_is_chosen(monkeypatch, tmp_path):
     for minor in ("2.9", "2.10", "2.14"):
         (tmp_path / f"torch-{minor}").mkdir()
     monkeypatch.setattr(programs, "_PACKAGE", tmp_path)
     monkeypatch.setattr(programs, "torch_folder", lambda: tmp_path)
-    (tmp_path / "version.py").write_text("__version__ = '2.10.1'\n")
-    assert programs.library() == tmp_path / "torch-2.10"
-    (tmp_path / "version.py").write_text("__version__ = '2.16.0'\n")
-    with pytest.raises(ImportError, match="for torch 2.9, 2.10, 2.14, .* torch 2.16.0; .*'torch==2.14.*'"):
-        programs.library()
+    for version in ("2.10.1", "2.10.9+cu130"):
+        (tmp_path / "version.py").write_text(f"from typing import Optional\n__version__ = '{version}'\n")
+        assert programs.library() == tmp_path / "torch-2.10"
+    for version in ("2.16.0", "2.101.0"):
+        (tmp_path / "version.py").write_text(f"__version__ = '{version}'\n")
+        words = rf"for torch 2.9, 2.10, 2.14, .* torch {version}; .*'torch==2.14.\*', or build .*: pip install \."
+        with pytest.raises(ImportError, match=words):
+            programs.library()
 
 
 def test_the_version_is_that_of_the_build(program):
@@ -690,13 +632,10 @@ def test_the_version_is_that_of_the_build(program):
 
 
 def test_the_sources_alone_export_and_say_what_is_missing(tmp_path):
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    script = "import crais; crais.export; crais.Bernoulli(); crais.evaluate"
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", "import sys; sys.path[:0] = sys.argv[1:]; " + script,
-         os.path.join(root, "python"), os.path.dirname(os.path.dirname(torch.__file__))],
-        capture_output=True, text=True, cwd=tmp_path, env={},
-    )  # fmt: skip
+    script = "import sys; sys.path[:0] = sys.argv[1:]; import crais; crais.export; crais.Bernoulli(); crais.evaluate"
+    paths = [Path(__file__).parents[1], Path(torch.__file__).parents[1]]
+    command = [sys.executable, "-S", "-c", script, *paths]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env={})
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("ImportError: this part of crais is compiled") and "pip install ." in last
 

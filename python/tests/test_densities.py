@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from support import LOG_2PI, close, log_beta
 from torch import distributions as D
 from torch.distributions import constraints
 
@@ -16,22 +17,12 @@ from crais.densities import density_of
 pytestmark = pytest.mark.usefixtures("compiled")
 WITHOUT_BASE = {"steps": 32, "chains": 32, "problems": 5, "witness": "none", "progress": False}
 OPTIONS = {**WITHOUT_BASE, "base": "laplace"}
-LOG_2PI = math.log(2 * math.pi)
-
-
-def close(found, truth):
-    assert abs(found.mean - truth) < 5 * found.mc_se + 1e-4, (found.mean, found.mc_se, truth)
-    assert found.mc_se < 0.05
 
 
 def normal_likelihood(y, sd=1.0):
     """theta [B, D] -> sum over d of log N(y_d; theta_d, sd^2)."""
     y = torch.as_tensor(y, dtype=torch.float64)
     return lambda theta: D.Normal(theta, sd).log_prob(y).sum(1)
-
-
-def log_beta(a, b):
-    return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
 def log_poisson_gamma(counts, shape, rate):

@@ -119,30 +119,6 @@ def test_a_fused_and_a_called_model_agree(mlp, images, likelihood, is_mlp):
     np.testing.assert_allclose(called.log_likelihood, fused.log_likelihood, atol=1e-3)
 
 
-@pytest.mark.parametrize("kind", ["mlp", "curved"])
-def test_grey_pixels_are_no_binary_ones(request, images, kind):
-    model = request.getfixturevalue(kind)
-    grey = (torch.rand(20, 6, 6, generator=torch.Generator().manual_seed(6)) * 255).to(torch.uint8)
-    for pixels, options, words in (
-        (grey, {"scale": 255}, r"0 or 1: binarisation static:0 .* ContinuousBernoulli"),
-        (grey / 255, {}, r"0 or 1: binarisation static:0 .* ContinuousBernoulli"),
-        (grey, {}, r"scale 255.*binarisation static:0"),
-    ):
-        with pytest.raises(crais.DataError, match=words):
-            evaluate(model, pixels, **options)
-    with pytest.raises(crais.UsageError, match="or floats k / 255"):
-        evaluate(model, torch.rand(20, 6, 6), binarisation="static:0")
-    of_bytes = evaluate(model, grey, binarisation="static:0")
-    for floats in (grey / 255, grey.double() / 255):
-        found = evaluate(model, floats, binarisation="static:0")
-        assert np.array_equal(found.log_likelihood, of_bytes.log_likelihood)
-    for pixels in (grey, grey / 255):
-        with pytest.warns(UserWarning, match="grey pixels under bernoulli"):
-            evaluate(model, pixels, binarisation="none")
-    assert evaluate(model, images).warnings == []
-    assert evaluate(model, grey / 255, likelihood=crais.ContinuousBernoulli()).warnings == []
-
-
 class Lopsided(torch.nn.Module):
     """A flow whose inverse forgets by how much it stretches."""
 
@@ -197,14 +173,6 @@ def test_a_prior_that_is_not_normalised_is_refused(curved, images, prior, log_ma
 def test_a_prior_that_is_normalised_is_taken(curved, images, log_prior):
     curved.encode = None
     evaluate(curved, images, latent=4, log_prior=log_prior)
-
-
-def test_a_distribution_is_a_prior(mlp, images):
-    normal = torch.distributions.Normal(torch.zeros(4), torch.ones(4))
-    wanted = evaluate(mlp, images)
-    found = evaluate(mlp, images, prior=torch.distributions.Independent(normal, 1))
-    assert found.summary["evaluator"].startswith("fused")
-    assert np.array_equal(found.log_likelihood, wanted.log_likelihood)
 
 
 def test_warnings_stay_with_the_result(curved, images, tmp_path):
@@ -368,15 +336,6 @@ def test_pandas_and_tqdm_are_optional(curved, images, monkeypatch):
         found.to_pandas()
     assert "log p(x)" in found._repr_html_()
     evaluate(curved, images, progress=True)
-
-
-def test_a_folder_is_resumed(curved, images, tmp_path):
-    whole = evaluate(curved, images, out=tmp_path / "out")
-    (tmp_path / "out" / "chunks" / "000001.json").unlink()
-    again = evaluate(curved, images, out=tmp_path / "out", resume=True)
-    assert np.array_equal(again.log_likelihood, whole.log_likelihood)
-    with pytest.raises(crais.UsageError, match="resume"):
-        evaluate(curved, images, out=tmp_path / "out")
 
 
 def test_the_help_has_every_option():
