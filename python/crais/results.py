@@ -9,18 +9,20 @@ import io
 import json
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from crais.captured import Function
 from crais.densities import Density
 from crais.errors import UsageError
 from crais.native import extension
-from crais.particles import Particles
+from crais.particles import inference_data, resampled
 from crais.works import AcceptanceRatio, from_work
 
 Array = NDArray[Any]
@@ -253,13 +255,12 @@ class Evidence(Estimates):
         within their bounds, those that it computes too. The particles' weights are `log_weights`.
         Raises UsageError where no particles were kept.
         """
-        samples: Array | dict[str, Array] = self._particles().theta()
-        return samples
+        return self._theta(self._particles()[0].flatten(0, 1))
 
     @property
     def log_weights(self) -> Array:
         """Log weights [N] of `samples`, nats. The log of the mean weight is `log_z`."""
-        weights: Array = self._particles().log_weights.flatten().numpy()
+        weights: Array = self._particles()[1].flatten().numpy()
         return weights
 
     def to_arviz(self, draws: int | None = None) -> Any:
@@ -270,22 +271,35 @@ class Evidence(Estimates):
         Draws are resampled by weight, so some repeat: `ess` says how many count. Of a model there are
         its dims, observed data and log likelihoods too, where it says them. `attrs` have log Z.
         """
-        seed = int(self.summary["settings"]["seed"])
-        data = self._particles().to_arviz(draws, seed, self._about)
+        z, log_weights = self._particles()
+        z = resampled(z, log_weights, draws or z.shape[1], int(self.summary["settings"]["seed"]))
+        theta = self._theta(z.flatten(0, 1))
+        named = theta if isinstance(theta, dict) else {"theta": theta}
+        posterior = {name: one.reshape(*z.shape[:2], *one.shape[1:]) for name, one in named.items()}
+        data = inference_data({"posterior": posterior, **self._about(posterior)})
         words = [self.flag_words(i) for i in range(len(self))]
         data.attrs.update(log_z=self.log_z, mc_se=self.mc_se, flags=words)
         data.attrs.update(flagged=int(self.flagged), reasons="; ".join(self.reasons))
         return data
 
-    def _particles(self) -> Particles:
-        kept = self._report.particles
+    def _particles(self) -> tuple[Tensor, Tensor]:
+        """z [R, K, dim], where chains moved, and log weights [R, K], whose mean is an estimate of Z."""
+        kept: tuple[Tensor, Tensor] | None = self._report.particles
         if kept is None:
             raise UsageError(
                 "samples: the run kept no particles. It keeps those of the method ais, up to 256 MiB, "
                 "without chunks that `resume` read"
             )
-        z, log_weights = kept
-        return Particles(z, log_weights, self._point)
+        return kept
+
+    def _theta(self, z: Tensor) -> Array | dict[str, Array]:
+        """theta [N, ...] of z [N, dim]; a dict where theta has names."""
+        with torch.no_grad():
+            theta = self._point(z)
+        if isinstance(theta, Mapping):
+            return {str(name): one.numpy(force=True) for name, one in theta.items()}
+        plain: Array = theta.numpy(force=True)
+        return plain
 
 
 _OF_DRAWS = {

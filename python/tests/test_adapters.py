@@ -44,8 +44,9 @@ close = functools.partial(support.close, slack=1e-3, most=0.1)
 def check_posterior(found, model):
     """Each value is within its bounds, that of a chain's own numbers; their posteriors are known."""
     back = density_of(model, dim=None).inverse({name: torch.tensor(x) for name, x in found.samples.items()})
-    np.testing.assert_allclose(back, found._particles().z.flatten(0, 1), atol=1e-6)
-    z, weights = found._particles().z.flatten(0, 1).numpy().T, np.exp(found.log_weights - found.log_z)
+    chains = found._particles()[0].flatten(0, 1)
+    np.testing.assert_allclose(back, chains, atol=1e-6)
+    z, weights = chains.numpy().T, np.exp(found.log_weights - found.log_z)
     own = {"mu": z[0], "p": 1 / (1 + np.exp(-z[1])), "rate": np.exp(z[2])}
     truth = {"mu": Y.sum() / 3.25, "p": 9 / 17, "rate": 4.0}
     assert found.samples.keys() == own.keys()

@@ -284,6 +284,17 @@ def test_a_budget_pays_for_coupled_chains():
     assert 1000 < bounds.methods[0]["evaluations_per_image"]["total"] <= 2000
 
 
+def test_few_images_are_cut_for_several_threads():
+    torch.manual_seed(0)
+    decoder = torch.nn.Sequential(torch.nn.Linear(20, 16), torch.nn.GELU("tanh"), torch.nn.Linear(16, 30)).eval()
+    options = {"decoder": decoder, "images": torch.zeros(50, 30), "latent": 20, "budget": 400, "progress": False}
+    one, two = (crais.evaluate(threads=n, likelihood=crais.Bernoulli(), **options) for n in (1, 2))
+    assert one.summary["settings"]["chunk"] == 7 and np.array_equal(one.log_likelihood, two.log_likelihood)
+    assert one.summary["settings"] == {**two.summary["settings"], "threads": 1}
+    spent = one.methods[0]["evaluations_per_image"]
+    assert 0.9 * 400 < spent["total"] <= 400 and spent["base"] + spent["tuning"] <= 0.55 * 400
+
+
 def test_compare_is_paired(curved, images):
     before = evaluate(curved, images)
     with torch.no_grad():

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import crais
-from crais.particles import Particles
+from crais.particles import resampled
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -149,12 +149,8 @@ def test_samples_of_names_are_in_the_users_coordinates():
 
 
 def test_draws_of_equal_weight():
-    particles = Particles(
-        torch.arange(4.0, dtype=torch.float64).view(1, 4, 1),
-        torch.tensor([[0.5, 0.25, 0.25, 0.0]], dtype=torch.float64).log(),
-        lambda z: z,
-    )
-    counts = particles.draws(400, seed=1).flatten().long().bincount(minlength=4)
+    z, weights = torch.arange(4.0).view(1, 4, 1), torch.tensor([[0.5, 0.25, 0.25, 0.0]])
+    counts = resampled(z, weights.log().double(), 400, seed=1).flatten().long().bincount(minlength=4)
     assert counts.tolist() == [200, 100, 100, 0]
 
 
