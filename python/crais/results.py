@@ -373,14 +373,14 @@ def compare(before: Result, after: Result) -> Comparison:
     one, two = (result.summary["images"]["sha256"] for result in (before, after))
     if one != two or len(before) != len(after):
         raise UsageError("the results have different images: evaluate both models on the same images")
-    fields = extension().compare(
-        *(
-            (one.log_likelihood.tolist(), one.std_error.tolist(), one.bias_each.tolist(), (one.flags != 0).tolist())
-            for one in (after, before)
-        )
-    )
-    each: dict[str, Any] = {name: np.asarray(fields.pop(name)) for name in ("difference", "std_error")}
-    return Comparison(**fields, **each)
+    estimates = [
+        [*map(torch.from_numpy, (one.log_likelihood, one.std_error, one.bias_each)), (one.flags != 0).tolist()]
+        for one in (after, before)
+    ]
+    found: dict[str, Any] = extension().compare(*estimates)
+    found = {name: value.tolist() if isinstance(value, Tensor) else value for name, value in found.items()}
+    found |= {name: np.asarray(found[name]) for name in ("difference", "std_error")}
+    return Comparison(**found)
 
 
 @dataclass(frozen=True)

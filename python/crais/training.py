@@ -67,7 +67,7 @@ def train_vae(
     def train(run: native.Run) -> Any:
         if on_epoch is not None:
             run.epoch = lambda metrics: on_epoch(json.loads(metrics))
-        return native.extension().train_vae(native.by_flag(native.seeded(options, rng)), run)
+        return native.extension().train_vae(native.by_flag(native.seeded(options, rng)), run=run)
 
     (checkpoint, epochs, best), run = native.call("train-vae", train, progress=progress, unit="images")
     if run.stopped:

@@ -96,25 +96,22 @@ at::Tensor numbers_of(const MeanEstimate& m) {
 /// The library's paired comparison, as crais.results.Comparison takes it.
 Json compared(const Json& a, const Run& /*run*/) {
   const Comparison c = compare(estimates_of(a[0]), estimates_of(a[1]));
-  Json fields = {{"clearly_better", c.clearly_better},
-                 {"clearly_worse", c.clearly_worse},
-                 {"flagged", c.flagged},
-                 {"unflagged", c.unflagged ? Json(numbers_of(*c.unflagged)) : Json()},
-                 {"difference", doubles(c.per_image)},
-                 {"std_error", doubles(c.std_error)}};
-  const std::map<std::string, double> numbers = {{"mean", c.difference.mean},
-                                                 {"data_se", c.difference.data_std_error},
-                                                 {"mc_se", c.difference.monte_carlo_std_error},
-                                                 {"low", c.low},
-                                                 {"high", c.high},
-                                                 {"unpaired_se", c.unpaired_std_error},
-                                                 {"bias", c.bias},
-                                                 {"share_better", c.share_better}};
-  for (const auto& [name, value] : numbers) fields[name] = at::scalar_tensor(value, at::kDouble);
-  return fields;
+  const auto number = [](double value) { return at::scalar_tensor(value, at::kDouble); };
+  return {{"mean", number(c.difference.mean)},
+          {"data_se", number(c.difference.data_std_error)},
+          {"mc_se", number(c.difference.monte_carlo_std_error)},
+          {"low", number(c.low)},
+          {"high", number(c.high)},
+          {"unpaired_se", number(c.unpaired_std_error)},
+          {"bias", number(c.bias)},
+          {"share_better", number(c.share_better)},
+          {"clearly_better", c.clearly_better},
+          {"clearly_worse", c.clearly_worse},
+          {"flagged", c.flagged},
+          {"unflagged", c.unflagged ? Json(numbers_of(*c.unflagged)) : Json()},
+          {"difference", doubles(c.per_image)},
+          {"std_error", doubles(c.std_error)}};
 }
-
-double number_of(const Json& given) { return given.get<at::Tensor>().item<double>(); }
 
 /// A function of a report, whose handle comes first.
 template <typename Of>
@@ -140,7 +137,7 @@ std::string file_of(const RunReport& r, const std::string& name) {
 }  // namespace
 
 Json keep(RunReport report) {
-  return reinterpret_cast<uintptr_t>(new RunReport(std::move(report)));
+  return {{"report", reinterpret_cast<uintptr_t>(new RunReport(std::move(report)))}};
 }
 
 Functions functions_of_reports() {
@@ -148,12 +145,12 @@ Functions functions_of_reports() {
   return {
       {"compare", compared},
       {"flag_words", [](const Json& a, const Run&) { return Json(flag_words(a[0])); }},
-      {"fixed", [](const Json& a, const Run&) { return Json(fixed(number_of(a[0]), a[1])); }},
+      {"fixed", [](const Json& a, const Run&) { return Json(fixed(a[0].get<double>(), a[1])); }},
       {"significant",
-       [](const Json& a, const Run&) { return Json(significant(number_of(a[0]), a[1])); }},
+       [](const Json& a, const Run&) { return Json(significant(a[0].get<double>(), a[1])); }},
       {"interval_width",
        [](const Json& a, const Run&) { return Json(interval_width(a[0].get<int64_t>())); }},
-      {"shortest", [](const Json& a, const Run&) { return Json(shortest(number_of(a[0]))); }},
+      {"shortest", [](const Json& a, const Run&) { return Json(shortest(a[0].get<double>())); }},
       {"table", [](const Json& a, const Run&) { return Json(table_text(a[0], a[1], a[2])); }},
       {"computed_by", [](const Json&, const Run&) { return Json(computed_by().dump()); }},
       {"difference_of_builds",

@@ -291,7 +291,6 @@ def test_refuses_bad_tables(estimate_logz: Program, table: str, words: list[str]
     (64, "u1 --budget 500 --chains 4", "--chains", "--budget", "leave it out"),
     (64, "list --chains 4", "--chains", "list only prints the targets"),
     (66, "logistic-regression:none.csv", "none.csv", "tried"),
-    (64, "shells:5", "shells: the Python package", "python3 -m crais.yardstick shells`"),
     (64, "banana", "unknown target 'banana'", "u1", "laplace[:DIM]", "logistic-regression:FILE"),
     (64, "u1 --base prior --witness none --schedule constant-rate:0.00001 --max-steps 20 --quiet", "--max-steps"),
     (69, "u1 --device cuda:63", "CUDA"),

@@ -195,7 +195,7 @@ def subject_of(
         if target.startswith("logistic-regression"):
             own["data_dir"] = options.data_dir
         probe, *known = extension().known(target, by_flag(own), max(int(particles), 1))
-        return Subject(target, own, [target, probe], False, None, int(particles), *known)
+        return Subject(target, own, [target, float(probe)], False, None, int(particles), *known)
     file = folder / model if model else Path(options.checkpoint)
     own |= {"simulate": int(images)} if model else {"limit": int(images), "data_dir": options.data_dir}
     pixels = crais.evaluate(str(file), method="iwae:1", progress=False, **own).images
