@@ -1,9 +1,8 @@
 """Coordinates e of R^D in which a prior, a unit cube, a support or a base is a plain density.
 
-A user's function takes theta, which may be bounded and may have names. Chains move in e, with
-theta = T(e). What a density gains by the change of variables, the prior's own density of e or
-log |det dT/de|, is `log_density`. It is NaN, zero and counted, where floating numbers end before T
-does: no number of the user's density is ever another.
+A user's function takes theta, which may be bounded and may have names. Chains move in e, with theta = T(e). What a
+density gains by the change of variables, the prior's own density of e or log |det dT/de|, is `log_density`. It is NaN,
+zero and counted, where floating numbers end before T does: no number of the user's density is ever another.
 """
 
 from __future__ import annotations
@@ -214,11 +213,7 @@ def _row(each: Sequence[Coordinates]) -> Coordinates:
         parts = theta.split([math.prod(shape) for shape in shapes], 1)
         return [part.reshape(-1, *shape) for part, shape in zip(parts, shapes)]
 
-    return _joined(each, _side_by_side, divide)
-
-
-def _side_by_side(thetas: list[Tensor]) -> Tensor:
-    return torch.cat([theta.reshape(theta.shape[0], -1) for theta in thetas], 1)
+    return _joined(each, lambda thetas: torch.cat([one.reshape(one.shape[0], -1) for one in thetas], 1), divide)
 
 
 def _checked(coordinates: Coordinates, dim: int | None, what: str) -> Coordinates:

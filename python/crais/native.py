@@ -118,7 +118,7 @@ class Run:
         self.astray = ""  # where the density was first not finite
         self.images = torch.empty(0)
         self.called = False  # the model was
-        self.epoch: Callable[[str], None] = lambda metrics: None  # of a training is done
+        self.epoch: Callable[[dict[str, Any]], None] = lambda metrics: None  # of a training is done
         self._functions = functions
         self._tqdm: Any = None
         with contextlib.suppress(ImportError):
@@ -186,8 +186,7 @@ _ends = False  # Python does
 def awaited() -> Iterator[None]:
     """Python does not end while a thread is in here.
 
-    A thread that is in the extension then would wait for Python for ever, and one in PyTorch would
-    abort the process.
+    A thread that is in the extension then would wait for Python for ever, and one in PyTorch would abort the process.
     """
     if torch.get_default_device().type == "meta":
         raise errors.UsageError("PyTorch's default device is meta, which has no numbers: choose another")
@@ -244,9 +243,8 @@ def call(
 ) -> tuple[Any, Run]:
     """What `function` of the extension returns, and its run.
 
-    `check` comes last, where the run has called the functions: are they what they were?
-    Raises crais.errors, whatever the model raises, and Interrupted if it was stopped before
-    anything was done.
+    `check` comes last, where the run has called the functions: are they what they were? Raises crais.errors, whatever
+    the model raises, and Interrupted if it was stopped before anything was done.
     """
     run = Run(functions, progress, unit)
     if _ends:

@@ -6,7 +6,6 @@ import functools
 import html
 import importlib
 import io
-import json
 import math
 import os
 from collections.abc import Mapping
@@ -69,7 +68,7 @@ class Estimates:
 
     def __init__(self, report: Any) -> None:
         self._report = report
-        self.summary: dict[str, Any] = json.loads(report.summary)
+        self.summary: dict[str, Any] = report.summary
         self.indices: Array = np.asarray(report.indices)
         self._tables: dict[str, dict[str, Array]] = {
             method: {name: column.numpy() for name, column in columns.items()} for method, columns in report.methods
@@ -159,8 +158,7 @@ class Result(Estimates):
 
     log_likelihood   [N], nats; `mean` is its mean
     data_se          the standard error of `mean` because there are only these images
-    control          what the run makes of images that the model draws, a `Control`; None where it
-                     has none
+    control          what the run makes of images that the model draws, a `Control`; None where it has none
     lower, upper, gap, upper_each     of certificates alone (method="bidirectional")
     distance, distance_each    of certificates of your images: a bound on the total variation between
                      the starts of reversed chains and the posterior; distance_se, its Monte Carlo

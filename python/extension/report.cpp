@@ -152,11 +152,9 @@ Functions functions_of_reports() {
        [](const Json& a, const Run&) { return Json(interval_width(a[0].get<int64_t>())); }},
       {"shortest", [](const Json& a, const Run&) { return Json(shortest(a[0].get<double>())); }},
       {"table", [](const Json& a, const Run&) { return Json(table_text(a[0], a[1], a[2])); }},
-      {"computed_by", [](const Json&, const Run&) { return Json(computed_by().dump()); }},
+      {"computed_by", [](const Json&, const Run&) { return Json(computed_by()); }},
       {"difference_of_builds",
-       [](const Json& a, const Run&) {
-         return Json(difference_of_builds(Json::parse(a[0].get<std::string>())));
-       }},
+       [](const Json& a, const Run&) { return Json(difference_of_builds(a[0])); }},
       {"write_file",
        [](const Json& a, const Run&) {
          const auto path = a[0].get<std::filesystem::path>();
@@ -165,8 +163,7 @@ Functions functions_of_reports() {
          return Json();
        }},
       {"about", of_report([](Report r, const Json&) {
-         return Json::array(
-             {r.progress.done, r.progress.total, r.summary.dump(), indices_of(r.results)});
+         return Json::array({r.progress.done, r.progress.total, r.summary, indices_of(r.results)});
        })},
       {"drop", of_report([](Report r, const Json&) { return delete &r, nullptr; })},
       {"methods", of_report([](Report r, const Json&) { return methods_of(r); })},

@@ -81,7 +81,7 @@ class Store:
 
     def _make(self, key: str, compute: Callable[[], Values]) -> None:
         self._done[key] = result = compute()
-        cell = {"key": key, "computed_by": json.loads(extension().computed_by()), "result": result}
+        cell = {"key": key, "computed_by": extension().computed_by(), "result": result}
         extension().write_file(str(self._path(key)), json.dumps(cell))
 
     def _has(self, key: str) -> bool:
@@ -90,7 +90,7 @@ class Store:
             return key in self._done
         try:
             cell = json.loads(path.read_text())
-            result, by = cell["result"], json.dumps(cell["computed_by"])
+            result, by = cell["result"], cell["computed_by"]
             if not result or cell["key"] != key or not isinstance(result.get("failed", ""), str):
                 raise ValueError
             for numbers in [] if "failed" in result else result.values():
