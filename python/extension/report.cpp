@@ -52,15 +52,12 @@ std::tuple<double, at::Tensor, at::Tensor> plan_of(const RunReport& r) {
   if (r.results.state.plan) plans.push_back(&*r.results.state.plan);
   for (const auto& [chunk, result] : r.results.chunks)
     if (result.plan) plans.push_back(&*result.plan);
-  const at::Tensor none = at::empty({0}, at::kDouble);
-  if (plans.empty()) return {0.0, none, none};
+  if (plans.empty()) return {0.0, doubles({}), doubles({})};
   Numbers counts;
   for (const Plan* plan : plans) add_transitions(*plan, counts);
-  const auto first = [&](const at::Tensor& all) {
-    return all.defined() ? all.select(1, 0).slice(0, 0, static_cast<int64_t>(counts[0]) + 1) : none;
-  };
+  const auto first = schedule_of(*plans[0], 0);
   return {std::accumulate(counts.begin(), counts.end(), 0.0) / static_cast<double>(counts.size()),
-          first(plans[0]->betas), first(plans[0]->divergence)};
+          doubles(first.at("beta")), doubles(first.at("divergence"))};
 }
 
 /// `count` particles of the first run of a density in the plane, of equal weight [count,2], and the
