@@ -9,24 +9,14 @@ import sys
 import numpy as np
 import pytest
 import torch
+from support import CHEAP, evaluate
 from torch import distributions as D
 
 import crais
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
-CHEAP = {"steps": 8, "chains": 8, "base": "prior", "chunk": 8, "progress": False}
 FLAGS = ["--steps=8", "--chains=8", "--base=prior", "--chunk=8", "--quiet"]
-
-
-@pytest.fixture
-def likelihood():
-    return crais.Bernoulli()
-
-
-def evaluate(model=None, images=None, **options):
-    """An estimate under a Bernoulli likelihood, unless it is another."""
-    return crais.evaluate(model, images, **({"likelihood": crais.Bernoulli()} | CHEAP | options))
 
 
 def linear_gaussian(weight):
@@ -35,19 +25,17 @@ def linear_gaussian(weight):
     return torch.distributions.MultivariateNormal(torch.zeros(len(weight)), covariance)
 
 
-def test_an_mlp_in_memory_has_the_program_s_bits(mlp, images, likelihood, program, page_run, tmp_path):
+def test_an_mlp_in_memory_has_the_program_s_bits(mlp, images, program, page_run, tmp_path):
     shaped = torch.nn.Sequential(*mlp.decoder, torch.nn.Unflatten(1, (6, 6)))
-    crais.export(
-        mlp, tmp_path / "mlp.pt2", decoder=shaped, likelihood=likelihood, image_shape=(6, 6),
-        binarisation="none", quiet=True,
-    )  # fmt: skip
+    described = {"decoder": shaped, "likelihood": crais.Bernoulli(), "image_shape": (6, 6), "binarisation": "none"}
+    crais.export(mlp, tmp_path / "mlp.pt2", quiet=True, **described)
     np.save(tmp_path / "x.npy", images.numpy())
     out = tmp_path / "out"
     program(
         "eval-loglik", tmp_path / "mlp.pt2", "--seed=5", "--method=ais", "--method=iwae:50",
         "--data", tmp_path / "x.npy", "--out", out, *FLAGS,
     )  # fmt: skip
-    found = crais.evaluate(mlp, images, likelihood=likelihood, seed=5, method=["ais", "iwae:50"], **CHEAP)
+    found = evaluate(mlp, images, seed=5, method=["ais", "iwae:50"])
     assert found.summary["evaluator"].startswith("fused")
     found.save(tmp_path / "saved")
     for name in ("per_image.csv", "schedule.csv"):
@@ -98,7 +86,7 @@ def of_sums(x):
 
 
 @pytest.mark.parametrize("is_mlp", [True, False])
-def test_a_fused_and_a_called_model_agree(mlp, images, likelihood, is_mlp):
+def test_a_fused_and_a_called_model_agree(mlp, images, is_mlp):
     decoder, encode = (mlp.decoder, mlp.encode) if is_mlp else (of_convolutions(), of_sums)
     rows = []
 
@@ -107,7 +95,7 @@ def test_a_fused_and_a_called_model_agree(mlp, images, likelihood, is_mlp):
         return decoder(z).view(-1, 6, 6)
 
     def log_joint(z, x):
-        return likelihood.log_prob(x, decode(z)) + crais.StandardNormal().log_prob(z)
+        return crais.Bernoulli().log_prob(x, decode(z)) + crais.StandardNormal().log_prob(z)
 
     # By cheap forces chains part: here and there a proposal that was taken is not.
     same = {"latent": 4, "images": images, "control": 0}
