@@ -48,7 +48,6 @@ POISSON = log_poisson_gamma([3, 5, 4], 2.0, 0.5)
         D.MultivariateNormal(torch.ones(3), 4 * torch.eye(3)),
         D.TransformedDistribution(D.Normal(torch.zeros(3), 1.0), D.AffineTransform(1.0, 2.0)),
         [D.Normal(1.0, 2.0)] * 3,
-        crais.GaussianPrior(torch.ones(3), sd=2.0),
     ],
     ids=lambda prior: type(prior).__name__,
 )
@@ -321,7 +320,7 @@ COVARIANCE = r"base: give a mean \[2\] and a positive definite covariance \[2, 2
         ({"prior": D.Beta(2.0, 0.1)}, "Beta has draws nearer to the end of its support"),
         ({"prior": Nowhere()}, "Nowhere does not say its support"),
         ({"prior": D.Normal(META, META, validate_args=False)}, "Normal has parameters on the device meta"),
-        ({"prior": crais.GaussianPrior(META, sd=META)}, "its prior, is on the device meta"),
+        ({"prior": crais.StandardNormal()}, "one of crais's, which are for models of images"),
         ({"prior": lambda theta: 0}, "is a function: give a torch.distributions object, or"),
         ({"prior": UNIT, "support": (0, 1)}, "give prior or support, not both"),
         ({"prior": {}}, "a dict without names"),
