@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import support
 import torch
 from torch import distributions as D
 from torch import nn
@@ -18,14 +19,10 @@ from torch import nn
 import crais
 from crais import native, programs
 
-CHEAP = {"steps": 8, "chains": 8, "base": "prior", "chunk": 4, "progress": False}
-
 
 @pytest.fixture
 def evaluate(compiled):
-    return lambda model, images, **options: crais.evaluate(
-        model, images, **({"likelihood": crais.Bernoulli()} | CHEAP | options)
-    )
+    return lambda model, images, **options: support.evaluate(model, images, **{"chunk": 4, **options})
 
 
 class ListOf(torch.utils.data.Dataset):
