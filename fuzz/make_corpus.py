@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Makes the seeds of fuzz/corpus and the dictionaries, from small files that the programs write.
+"""Makes what scripts/fuzz begins from: seeds, from small files that the programs write, and dictionaries.
 
-    fuzz/make_corpus.py BIN     BIN: the folder of the built programs
+    fuzz/make_corpus.py BIN FOLDER     BIN: the folder of the programs; FOLDER: where seeds and dictionaries go
 
-Seeds are named by what they are. Inputs that a fuzzer found have names that begin with "found-", and
-stay. Needs nothing but Python.
+Needs nothing but Python.
 """
 
 import gzip
@@ -19,10 +18,8 @@ import sys
 import tempfile
 import zipfile
 
-HERE = pathlib.Path(__file__).resolve().parent
-SOURCE = HERE.parent
-CORPUS = HERE / "corpus"
-DICTIONARIES = HERE / "dictionaries"
+SOURCE = pathlib.Path(__file__).resolve().parents[1]
+BIN, FOLDER = (pathlib.Path(path).resolve() for path in sys.argv[1:])
 IMAGES = bytes((37 * i) % 256 for i in range(12 * 4))
 
 
@@ -30,15 +27,15 @@ def seed(target, name, content):
     content = content if isinstance(content, bytes) else content.encode()
     if len(content) > 8192:  # more than the fuzzer alters
         return
-    folder = CORPUS / target
+    folder = FOLDER / "seeds" / target
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name.replace(">", "big-")).write_bytes(content)
 
 
 def dictionary(target, words):
-    DICTIONARIES.mkdir(exist_ok=True)
+    (FOLDER / "dictionaries").mkdir(parents=True, exist_ok=True)
     lines = [f'"{"".join(map(escaped, word))}"' for word in sorted(set(words))]
-    (DICTIONARIES / f"{target}.dict").write_text("\n".join(lines) + "\n")
+    (FOLDER / f"dictionaries/{target}.dict").write_text("\n".join(lines) + "\n")
 
 
 def escaped(character):
@@ -87,33 +84,28 @@ def with_forces(content):
     return struct.pack("<Q", len(text)) + text + data + data[begin:end]
 
 
-class Programs:
-    def __init__(self, folder, work):
-        self.folder, self.work = pathlib.Path(folder).resolve(), work
-
-    def run(self, program, *arguments):
-        command = [str(self.folder / program), *map(str, arguments), "--quiet"]
-        subprocess.run(command, check=True, cwd=self.work, stdout=subprocess.DEVNULL)
+def run(work, program, *arguments):
+    subprocess.run([BIN / program, *arguments, "--quiet"], check=True, cwd=work, stdout=subprocess.DEVNULL)
 
 
-def trained(programs, work):
+def trained(work):
     (work / "train-images-idx3-ubyte").write_bytes(idx((12, 2, 2), IMAGES))
-    programs.run("train-vae", "--data-dir", ".", "--latent", 1, "--hidden", 2, "--epochs", 2, "--out", "vae")
+    run(work, *"train-vae --data-dir . --latent 1 --hidden 2 --epochs 2 --out vae".split())
     vae = (work / "vae/vae.safetensors").read_bytes()
     state = (work / "vae/training-state.safetensors").read_bytes()
     seed("safetensors", "checkpoint", vae)
     seed("checkpoint", "bernoulli", in_lines(vae, "crais"))
     seed("training_state", "two-epochs", in_lines(state, "crais_training"))
-    programs.run("train-vae", "--data-dir", ".", "--latent", 2, "--hidden", 2, "--hidden", 3, "--act", "elu",
-                 "--likelihood", "gaussian:0.5", "--binarisation", "none", "--epochs", 1, "--out", "other")  # fmt: skip
+    other = "train-vae --data-dir . --latent 2 --hidden 2 --hidden 3 --act elu --likelihood gaussian:0.5"
+    run(work, *other.split(), *"--binarisation none --epochs 1 --out other".split())
     seed("checkpoint", "gaussian", in_lines((work / "other/vae.safetensors").read_bytes(), "crais"))
 
 
-def folder_seed(name, folder, run=None, chunks=None):
+def folder_seed(name, folder, run=None):
     parts = [("run.json", (run or folder / "run.json").read_bytes())]
     if (folder / "plan.json").exists():
         parts.append(("sealed plan.json", content_of(folder / "plan.json")))
-    for path in sorted((chunks or folder).glob("chunks/*.json")):
+    for path in sorted(folder.glob("chunks/*.json")):
         parts.append((f"sealed chunks/{path.name}", content_of(path)))
     seed("results", name, bundle(parts))
 
@@ -122,40 +114,28 @@ def content_of(path):
     return json.dumps(json.loads(path.read_text())["content"], separators=(",", ":")).encode()
 
 
-def evaluated(programs, work):
-    run = "eval-loglik vae/vae.safetensors --simulate 3 --chunk 2 --chains 2 --steps 3 --pilot-chains 4".split()
-    programs.run(*run, "--out", "ais")
+def evaluated(work):
+    small = "--simulate 3 --chunk 2 --chains 2 --steps 3 --pilot-chains 4 --control 0".split()
+    evaluation = ["eval-loglik", "vae/vae.safetensors", *small]
+    run(work, *evaluation, "--out", "ais")
     folder_seed("ais", work / "ais")
     whole = [(path.relative_to(work / "ais").as_posix(), path.read_bytes()) for path in (work / "ais").rglob("*.json")]
     seed("results", "as-written", bundle(whole))
-    programs.run(*run, *"--method bidirectional --method iwae:4 --repeats 2 --base encoder --out methods".split())
+    run(work, *evaluation, *"--method bidirectional --method iwae:4 --repeats 2 --base encoder --out methods".split())
     folder_seed("methods", work / "methods")
-    programs.run(*run, "--path", "f:jensen-shannon", "--per-image", "--out", "path")
+    run(work, *evaluation, "--path", "f:jensen-shannon", "--per-image", "--out", "path")
     folder_seed("learned-path", work / "path")
     # Expectations are estimate-logz's; the reader is the same.
-    programs.run("estimate-logz", "normal:1", "--problems", 3, "--chunk", 2, "--chains", 2, "--steps", 3, "--expect",
-                 "moments", "--out", "logz")  # fmt: skip
+    logz = "estimate-logz normal:1 --problems 3 --chunk 2 --chains 2 --steps 3 --expect moments --out logz"
+    run(work, *logz.split())
     folder_seed("expectations", work / "logz", run=work / "ais/run.json")
     seed("json", "run", (work / "ais/run.json").read_bytes())
     seed("json", "summary", (work / "ais/summary.json").read_bytes())
     seed("csv", "per-image", (work / "ais/per_image.csv").read_bytes())
     seed("csv", "schedule", (work / "ais/schedule.csv").read_bytes())
     seed("schedule", "of-a-run", (work / "ais/schedule.csv").read_bytes())
-    dictionary("results", json_keys(work))
-
-
-def json_keys(folder):
-    keys = set()
-
-    def gather(value):
-        if isinstance(value, dict):
-            keys.update(f'"{key}":' for key in value)
-        for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-            gather(item)
-
-    for path in folder.rglob("*.json"):
-        gather(json.loads(path.read_text()))
-    return keys | {"null", "true", "-1", "1e308", "=== chunks/000001.json", "=== sealed plan.json"}
+    keys = [key for path in work.rglob("*.json") for key in re.findall(r'"[\w-]+":', path.read_text())]
+    dictionary("results", [*keys, "null", "true", "-1", "1e308", "=== chunks/000001.json", "=== sealed plan.json"])
 
 
 def small_files():
@@ -202,12 +182,9 @@ def stored_files():
     manifests["forces"] = with_forces(manifests["linear_gaussian"])
     for name, content in manifests.items():
         seed("manifest", name, in_lines(content, "crais"))
-    keys = re.findall(r'(?:text|integer|number|words|shape|field|find|name_of|image|along_axes|contains)\("([a-z_]+)"',
-                      (SOURCE / "models/model_manifest.cpp").read_text())  # fmt: skip
-    dictionary("manifest", [f'"{key}":' for key in keys])
-    source = (SOURCE / "models/checkpoint.cpp").read_text()
-    keys = re.findall(r'(?:text|natural|size|sizes|number|at)\("([a-z_]+)"', source)
-    dictionary("checkpoint", [f'"{key}":' for key in keys])
+    for target, file in {"manifest": "model_manifest.cpp", "checkpoint": "checkpoint.cpp"}.items():
+        keys = re.findall(r'"([a-z_]+)"', (SOURCE / "models" / file).read_text())
+        dictionary(target, [f'"{key}":' for key in keys])
 
 
 def spec_texts():
@@ -253,24 +230,15 @@ def flag_texts():
 
 
 def main():
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    for folder in CORPUS.glob("*"):
-        for path in folder.iterdir():
-            if not path.name.startswith("found-"):
-                path.unlink()
-    shutil.rmtree(DICTIONARIES, ignore_errors=True)
+    shutil.rmtree(FOLDER / "seeds", ignore_errors=True)
+    shutil.copytree(SOURCE / "fuzz/corpus", FOLDER / "seeds")  # what was found before
     small_files()
     stored_files()
     spec_texts()
     flag_texts()
     with tempfile.TemporaryDirectory() as folder:
-        work = pathlib.Path(folder)
-        programs = Programs(sys.argv[1], work)
-        trained(programs, work)
-        evaluated(programs, work)
-    size = sum(path.stat().st_size for path in CORPUS.rglob("*") if path.is_file())
-    print(f"{len(list(CORPUS.glob('*/*')))} inputs of {len(list(CORPUS.iterdir()))} targets, {size // 1024} KiB")
+        trained(pathlib.Path(folder))
+        evaluated(pathlib.Path(folder))
 
 
 if __name__ == "__main__":

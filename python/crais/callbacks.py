@@ -77,8 +77,7 @@ class Monitor:
     def __call__(self, model: Any = None) -> dict[str, float]:
         """Evaluates the model as it is now, in eval mode.
 
-        Modes of modules, gradients and the random states of PyTorch, NumPy and Python are the same
-        afterwards.
+        Modes of modules, gradients and the random states of PyTorch, NumPy and Python are the same afterwards.
 
         model        as in `evaluate`; None where the options have the model's functions
 

@@ -58,8 +58,7 @@ class Captured:
 class CapturedModel:
     """The functions that crais calls, and what is known beside them.
 
-    `check_shapes` comes first, then `checks`. Both raise UsageError; the second raises what the model
-    raises, too.
+    `check_shapes` comes first, then `checks`. Both raise UsageError; the second raises what the model raises, too.
     """
 
     def __init__(
@@ -134,9 +133,6 @@ class CapturedModel:
         with_gradient(lambda z: self.log_joint(z, *others), z, products)
         return products
 
-    def prior_value(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        return with_gradient(self.prior.log_prob, z)
-
     def encode(self, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
         """Rows, also of maps; a root of the covariance [B, D, D] stays as it is."""
         mean, spread = self.encoder(x.nan_to_num() if self._missing else x, *y)
@@ -166,7 +162,7 @@ class CapturedModel:
         if self.likelihood.has("fisher"):
             functions["output"] = self.output
         if not isinstance(self.prior, StandardNormal):
-            functions["prior"] = self.prior_value
+            functions["prior"] = lambda z: with_gradient(self.prior.log_prob, z)
         e, u = (
             torch.zeros(1, count, dtype=torch.float32, device=self.device)
             for count in (self.latent, self.prior.uniforms)

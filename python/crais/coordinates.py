@@ -1,9 +1,8 @@
 """Coordinates e of R^D in which a prior, a unit cube, a support or a base is a plain density.
 
-A user's function takes theta, which may be bounded and may have names. Chains move in e, with
-theta = T(e). What a density gains by the change of variables, the prior's own density of e or
-log |det dT/de|, is `log_density`. It is NaN, zero and counted, where floating numbers end before T
-does: no number of the user's density is ever another.
+A user's function takes theta, which may be bounded and may have names. Chains move in e, with theta = T(e). What a
+density gains by the change of variables, the prior's own density of e or log |det dT/de|, is `log_density`. It is NaN,
+zero and counted, where floating numbers end before T does: no number of the user's density is ever another.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from torch import distributions as D
 from torch.distributions import constraints
 from torch.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
 
-from crais.captured import Function, device_of
+from crais.captured import Function
 from crais.errors import UsageError
 from crais.gradients import known_gradient
 from crais.outputs import plain as unwrapped
@@ -104,15 +103,13 @@ def of_transform(transform: Function, dim: int) -> Coordinates:
 def of_prior(prior: Any, dim: int | None) -> Coordinates:
     """Coordinates in which the prior is a standard normal, or close to one.
 
-    prior   a distribution (torch, scipy.stats, crais), a sequence of them, or a dict by name
+    prior   a distribution of torch or scipy.stats, a sequence of them, or a dict by name
     dim     the number of independent copies of a distribution of one number; None for one
 
     theta is [B, *shape] for one distribution, [B, 1] or [B, dim] for one of a single number,
     [B, D] for a sequence (side by side), and a dict of [B, *shape] for a dict. Raises UsageError
     for a prior that is discrete or improper, or is no such distribution.
     """
-    if isinstance(prior, Prior):
-        return _of_crais(prior, dim)
     if dim is not None and not isinstance(prior, (Mapping, list, tuple)):
         one = _of_distribution(prior, "the prior")
         if one.point(torch.zeros(1, one.dim)).numel() > 1:
@@ -214,11 +211,7 @@ def _row(each: Sequence[Coordinates]) -> Coordinates:
         parts = theta.split([math.prod(shape) for shape in shapes], 1)
         return [part.reshape(-1, *shape) for part, shape in zip(parts, shapes)]
 
-    return _joined(each, _side_by_side, divide)
-
-
-def _side_by_side(thetas: list[Tensor]) -> Tensor:
-    return torch.cat([theta.reshape(theta.shape[0], -1) for theta in thetas], 1)
+    return _joined(each, lambda thetas: torch.cat([one.reshape(one.shape[0], -1) for one in thetas], 1), divide)
 
 
 def _checked(coordinates: Coordinates, dim: int | None, what: str) -> Coordinates:
@@ -235,11 +228,8 @@ def _checked(coordinates: Coordinates, dim: int | None, what: str) -> Coordinate
 def _of_distribution(prior: Any, name: str) -> Coordinates:
     """Its numbers stay where they are, whatever device and type e has."""
     if isinstance(prior, Prior):
-        raise UsageError(f"{name}: crais's own priors stand alone; name those of torch.distributions")
-    return _on_cpu((_of_torch if isinstance(prior, D.Distribution) else _of_scipy)(prior, name))
-
-
-def _on_cpu(one: Coordinates) -> Coordinates:
+        raise UsageError(f"{name} is one of crais's, which are for models of images: give one of torch.distributions")
+    one = (_of_torch if isinstance(prior, D.Distribution) else _of_scipy)(prior, name)
     return replace(
         one,
         point=lambda e: one.point(e.cpu().double()).to(e),
@@ -367,21 +357,6 @@ def _in_float64(prior: D.Distribution) -> D.Distribution:
             setattr(copied, attribute, _in_float64(value))
     copied._validate_args = False
     return copied
-
-
-def _of_crais(prior: Prior, dim: int | None) -> Coordinates:
-    loc = getattr(prior, "loc", None)
-    latent = len(loc) if loc is not None else dim
-    if latent is None:
-        raise UsageError(f"give dim=D: {type(prior).__name__} does not tell its dimension")
-    device_of([prior])  # which must have numbers
-    prior = copy.deepcopy(prior).cpu().double().eval()
-    affine = _of_affine(*(moment.detach().double() for moment in prior.moments(latent)))
-
-    def log_density(e: Tensor) -> Tensor:
-        return prior.log_prob(affine.point(e)) + affine.log_density(e)
-
-    return _checked(_on_cpu(replace(affine, log_density=log_density)), dim, "the prior")
 
 
 def _of_scipy(prior: Any, name: str) -> Coordinates:

@@ -71,9 +71,8 @@ def density_of(
 ) -> Density:
     """The arguments of `log_normalizer`, of which it says the meaning.
 
-    Raises UsageError where they do not go together, or a prior, a shape or a model is none that can
-    be annealed, or does not fall along a coordinate; DataError where a likelihood is NaN or +inf at
-    draws of the prior.
+    Raises UsageError where they do not go together, or a prior, a shape or a model is none that can be annealed, or
+    does not fall along a coordinate; DataError where a likelihood is NaN or +inf at draws of the prior.
     """
     spaces = {"prior": prior, "prior_transform": prior_transform, "support": support, "base": base}
     given = [name for name, value in spaces.items() if value is not None]
@@ -241,8 +240,7 @@ def _check_falls(density: Function, space: Coordinates, centres: Tensor) -> None
 def in_rows(
     function: Function, draw: Callable[[torch.dtype], Any], dtypes: list[torch.dtype]
 ) -> tuple[Function, torch.dtype, torch.dtype | None, list[str]]:
-    """A function of rows [B] from one of rows or of one row, the type of its theta and that of its
-    values, and notes.
+    """A function of rows [B] from one of rows or of one row, the type of its theta and that of its values, and notes.
 
     One of a row becomes one of rows by torch.vmap, and where that fails is called row by row. The
     first type of `dtypes` that works is taken. A function that fails in every way is returned as it
@@ -344,9 +342,8 @@ def _checked_transform(transform: Function, dim: int) -> Function:
 def _check_at_prior(likelihood: Function, space: Coordinates, e: Tensor) -> tuple[list[str], list[tuple[str, str]]]:
     """At draws e of the prior theta is finite, and the log likelihood a number, -inf or, at few, NaN.
 
-    Returns a note where NaN counts as zero, and doubts: where the likelihood is one number at all
-    draws, or NaN next to the posterior. Cost: 256 evaluations, and 16,640 where it is NaN. What a
-    function raises is raised.
+    Returns a note where NaN counts as zero, and doubts: where the likelihood is one number at all draws, or NaN next to
+    the posterior. Cost: 256 evaluations, and 16,640 where it is NaN. What a function raises is raised.
     """
     theta = space.point(e)
     named = theta if isinstance(theta, Mapping) else {"theta": theta}

@@ -327,7 +327,7 @@ def log_normalizer(
                 raise UsageError(f"{name} is for a function; {target} has its own")
         named = (target, native.by_flag(options))
         return _estimated(
-            lambda run: native.extension().log_normalizer(*named, run, None, None, 0, [], [], False, ""), progress
+            lambda run: native.extension().log_normalizer(*named, None, None, 0, [], [], False, "", run=run), progress
         )
     if draws is not None:
         _set_for_draws(options, base)
@@ -365,7 +365,7 @@ def log_normalizer(
     try:
         found = _estimated(
             lambda run: native.extension().log_normalizer(
-                name, native.by_flag(options), run, starts, chains, *about, identity
+                name, native.by_flag(options), starts, chains, *about, identity, run=run
             ),
             progress,
             density,
@@ -458,13 +458,15 @@ def _evaluated(
     model: InMemory | None = None,
 ) -> Result:
     """The result for `model`, or without one for the file that the operand names."""
-    manifest, about = b"", dict[str, Any](device=torch.device("cpu"))
+    manifest, about = None, dict[str, Any](device=torch.device("cpu"))
     if model is not None:
-        manifest = model.manifest
+        manifest = torch.frombuffer(bytearray(model.manifest), dtype=torch.uint8)
         about |= {"device": model.device, "functions": model.functions, "check": model.check}
     flags = native.by_flag(options)
     return _estimated(
-        lambda run: native.extension().evaluate(operand, flags, run, images, labels, manifest, about["device"]),
+        lambda run: native.extension().evaluate(
+            operand, flags, images, labels, manifest, str(about["device"]), run=run
+        ),
         progress,
         program="eval-loglik",
         unit="images",

@@ -1,10 +1,9 @@
 """`crais.export`: a PyTorch model as one file of compiled functions, which `eval-loglik` runs.
 
-The file is an AOTInductor package (.pt2): native code for one version of PyTorch and one kind of
-machine. Beside the code it holds what crais must know (`extra/crais.safetensors`): shapes, the
-likelihood's support, moments of the prior, and inputs with the values that eager PyTorch finds.
-An MLP needs no code: its weights lie there too, and crais has its own evaluator for them. Of a
-decoder with convolutions whose layers it knows, the weights lie beside the code.
+The file is an AOTInductor package (.pt2): native code for one version of PyTorch and one kind of machine. Beside the
+code it holds what crais must know (`extra/crais.safetensors`): shapes, the likelihood's support, moments of the prior,
+and inputs with the values that eager PyTorch finds. An MLP needs no code: its weights lie there too, and crais has its
+own evaluator for them. Of a decoder with convolutions whose layers it knows, the weights lie beside the code.
 """
 
 from __future__ import annotations

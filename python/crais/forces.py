@@ -1,9 +1,8 @@
 """Forces in bfloat16: the gradient of log p(x, z), whose products are computed in a shorter type.
 
-Hamiltonian Monte Carlo with an accept step is exact under any force that is a function of z alone;
-only the density that accepts and weighs must be right. So the pass forward, which gives the value,
-is left as it is, and the products of the pass backward are cast: where a processor has instructions
-for bfloat16, they take an eighth of their time.
+Hamiltonian Monte Carlo with an accept step is exact under any force that is a function of z alone; only the density
+that accepts and weighs must be right. So the pass forward, which gives the value, is left as it is, and the products of
+the pass backward are cast: where a processor has instructions for bfloat16, they take an eighth of their time.
 """
 
 from __future__ import annotations
@@ -42,8 +41,7 @@ class EagerMode(TorchDispatchMode):
 class ShorterProducts(EagerMode):
     """Convolutions, and products of large matrices, of float32 tensors in bfloat16.
 
-    What they give is float32 again. `count` says how many there were, `work` how many
-    multiplications a row they have.
+    What they give is float32 again. `count` says how many there were, `work` how many multiplications a row they have.
     """
 
     def __init__(self) -> None:

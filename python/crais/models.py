@@ -48,9 +48,8 @@ def captured_model(
 ) -> CapturedModel:
     """The model with the first of the `shapes` of a datum that its functions take.
 
-    Without any, the shape is that of what the decoder returns, and without `latent` the encoder
-    tells it. `data` are a few images, as the likelihood takes them. `parts` are decoder, likelihood,
-    prior, encoder, log_joint and log_prior.
+    Without any, the shape is that of what the decoder returns, and without `latent` the encoder tells it. `data` are a
+    few images, as the likelihood takes them. `parts` are decoder, likelihood, prior, encoder, log_joint and log_prior.
     """
     decoder, encoder, likelihood = parts["decoder"], parts["encoder"], parts["likelihood"]
     device = device_of([decoder, encoder, parts["log_joint"]], [likelihood, parts["prior"], parts["log_prior"]])
@@ -85,14 +84,10 @@ def in_memory(
 ) -> InMemory:
     """The model of the arguments of `captured_model`, as the extension takes it.
 
-    Its check is for the end: it raises UsageError where the model is not what it was.
-
-    Shapes and latent are as in `captured_model`. With `force_dtype` bfloat16, or auto where it
-    pays, there is a function whose gradient is in bfloat16. `simulate` is how many images are to be
-    drawn from the model; where draws are no function of uniform numbers, they are made here. `data`
-    are a few images, as the likelihood takes them. Unless `threads_apart` is False, the functions
-    are tried for state that they keep. `parts` are decoder, likelihood, prior, encoder, log_joint
-    and log_prior.
+    Its check is for the end: it raises UsageError where the model is not what it was. With `force_dtype` bfloat16, or
+    auto where it pays, there is a function whose gradient is in bfloat16. `simulate` is how many images are to be drawn
+    from the model; where draws are no function of uniform numbers, they are made here. Unless `threads_apart` is False,
+    the functions are tried for state that they keep.
     """
     encoder = model_of["encoder"]
     functions_of = [model_of["decoder"], encoder, model_of["log_joint"], model_of["log_prior"]]

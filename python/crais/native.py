@@ -7,6 +7,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import math
 import os
 import re
 import threading
@@ -37,7 +38,8 @@ TERMINAL = {"dry_run", "format", "max_time", "quiet", "help", "version"}
 def by_flag(options: Mapping[str, Any]) -> dict[str, list[Any]]:
     """The values of each flag: pilot_chains=8 is [8] for pilot-chains. None and False are left out.
 
-    Raises UsageError for a flag of a terminal, unless this is a program.
+    Objects that are neither numbers nor True are their texts, as of a Path. Raises UsageError for a
+    flag of a terminal, unless this is a program.
     """
     flags: dict[str, list[Any]] = {}
     for name, value in options.items():
@@ -50,8 +52,13 @@ def by_flag(options: Mapping[str, Any]) -> dict[str, list[Any]]:
             if isinstance(one, str) and one.encode(errors="replace").decode() != one:
                 raise errors.UsageError(f"{name}: {one} is not valid UTF-8")
         if given := [one for one in values if one is not None and one is not False]:
-            flags[name.replace("_", "-")] = given
+            flags[name.replace("_", "-")] = [one if _is_plain(one) else format(one) for one in given]
     return flags
+
+
+def _is_plain(value: Any) -> bool:
+    """JSON has it, and the extension reads it."""
+    return math.isfinite(value) if isinstance(value, float) else isinstance(value, int) and value >= -(2**63)
 
 
 def seeded(options: Mapping[str, Any], rng: np.random.Generator | None) -> dict[str, Any]:
@@ -111,7 +118,7 @@ class Run:
         self.astray = ""  # where the density was first not finite
         self.images = torch.empty(0)
         self.called = False  # the model was
-        self.epoch: Callable[[str], None] = lambda metrics: None  # of a training is done
+        self.epoch: Callable[[dict[str, Any]], None] = lambda metrics: None  # of a training is done
         self._functions = functions
         self._tqdm: Any = None
         with contextlib.suppress(ImportError):
@@ -179,8 +186,7 @@ _ends = False  # Python does
 def awaited() -> Iterator[None]:
     """Python does not end while a thread is in here.
 
-    A thread that is in the extension then would wait for Python for ever, and one in PyTorch would
-    abort the process.
+    A thread that is in the extension then would wait for Python for ever, and one in PyTorch would abort the process.
     """
     if torch.get_default_device().type == "meta":
         raise errors.UsageError("PyTorch's default device is meta, which has no numbers: choose another")
@@ -237,9 +243,8 @@ def call(
 ) -> tuple[Any, Run]:
     """What `function` of the extension returns, and its run.
 
-    `check` comes last, where the run has called the functions: are they what they were?
-    Raises crais.errors, whatever the model raises, and Interrupted if it was stopped before
-    anything was done.
+    `check` comes last, where the run has called the functions: are they what they were? Raises crais.errors, whatever
+    the model raises, and Interrupted if it was stopped before anything was done.
     """
     run = Run(functions, progress, unit)
     if _ends:

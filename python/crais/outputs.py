@@ -388,8 +388,7 @@ _DISTRIBUTIONS = "latent_dist qz q_z dist distribution posterior".split()
 
 
 def adapted_encoder(encoder: Function, x: Tensor, y: tuple[Tensor, ...], latent: int | None) -> Function:
-    """The encoder as mean and log_var, of any shape, or mean and scale_tril [B, D, D]; itself where
-    it is one already.
+    """The encoder as mean and log_var, of any shape, or mean and scale_tril [B, D, D]; itself where it is one already.
 
     x are rows of any numbers. Cost: two calls.
     """

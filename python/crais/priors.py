@@ -104,8 +104,7 @@ def _derive_again(prior: nn.Module, _: Any) -> None:
 class Gaussian(_Deriving):
     """N(loc, L L^T) with L = scale_tril, or L = diag(sd). `learn` makes its numbers parameters.
 
-    loc is [D]; sd is [D] or a number; scale_tril is [D, D], lower triangular with a positive
-    diagonal.
+    loc is [D]; sd is [D] or a number; scale_tril is [D, D], lower triangular with a positive diagonal.
     """
 
     name = "gaussian"
@@ -228,8 +227,7 @@ class VampPrior(_Deriving, _DiagonalMixture):
 class Flow(Prior):
     """A flow: z = module.forward(e), where e [B, D] is standard normal.
 
-    module.forward(e) returns z [B, D] and log |det dz/de| [B]; module.inverse(z) returns e and
-    log |det de/dz|.
+    module.forward(e) returns z [B, D] and log |det dz/de| [B]; module.inverse(z) returns e and log |det de/dz|.
     """
 
     name = "flow"
@@ -323,9 +321,8 @@ def of_distribution(distribution: D.Distribution) -> Prior:
 class Drawn(Prior):
     """What has PyTorch's `log_prob` and `sample`, over z of a shape [*], or makes it when called.
 
-    Its draws come from PyTorch's generator. An empty shape: each coordinate of z has the
-    distribution, or a module takes rows z [B, D]. normflows' flows have the two methods; zuko's are
-    called.
+    Its draws come from PyTorch's generator. An empty shape: each coordinate of z has the distribution, or a module
+    takes rows z [B, D]. normflows' flows have the two methods; zuko's are called.
     """
 
     def __init__(self, distribution: Any, shape: torch.Size) -> None:
@@ -339,7 +336,8 @@ class Drawn(Prior):
 
     def log_prob(self, z: Tensor) -> Tensor:
         _check_shape(self.shape, z)
-        return _of_rows(self._law().log_prob(z.reshape(-1, *self.shape) if self.shape else z))
+        log_p: Tensor = self._law().log_prob(z.reshape(-1, *self.shape) if self.shape else z)
+        return log_p.flatten(1).sum(1) if log_p.dim() > 1 else log_p  # of coordinates, or of rows already
 
     @torch.no_grad()
     def draw(self, rows: int, latent: int) -> Tensor:
@@ -365,11 +363,6 @@ def _check_shape(shape: torch.Size, z: Tensor) -> None:
     """Rows z [B, D] must have the numbers of a distribution over this shape; an empty one takes any."""
     if shape and shape.numel() != z.shape[1]:
         raise UsageError(f"the prior is a distribution of z {list(shape)}, and z has {z.shape[1]} numbers")
-
-
-def _of_rows(log_p: Tensor) -> Tensor:
-    """log p of rows [B], of terms for independent coordinates [B, ...] or of rows already."""
-    return log_p.flatten(1).sum(1) if log_p.dim() > 1 else log_p
 
 
 def _normal(e: Tensor) -> Tensor:

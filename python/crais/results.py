@@ -6,21 +6,22 @@ import functools
 import html
 import importlib
 import io
-import json
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from crais.captured import Function
 from crais.densities import Density
 from crais.errors import UsageError
 from crais.native import extension
-from crais.particles import Particles
+from crais.particles import inference_data, resampled
 from crais.works import AcceptanceRatio, from_work
 
 Array = NDArray[Any]
@@ -67,7 +68,7 @@ class Estimates:
 
     def __init__(self, report: Any) -> None:
         self._report = report
-        self.summary: dict[str, Any] = json.loads(report.summary)
+        self.summary: dict[str, Any] = report.summary
         self.indices: Array = np.asarray(report.indices)
         self._tables: dict[str, dict[str, Array]] = {
             method: {name: column.numpy() for name, column in columns.items()} for method, columns in report.methods
@@ -157,8 +158,7 @@ class Result(Estimates):
 
     log_likelihood   [N], nats; `mean` is its mean
     data_se          the standard error of `mean` because there are only these images
-    control          what the run makes of images that the model draws, a `Control`; None where it
-                     has none
+    control          what the run makes of images that the model draws, a `Control`; None where it has none
     lower, upper, gap, upper_each     of certificates alone (method="bidirectional")
     distance, distance_each    of certificates of your images: a bound on the total variation between
                      the starts of reversed chains and the posterior; distance_se, its Monte Carlo
@@ -253,13 +253,12 @@ class Evidence(Estimates):
         within their bounds, those that it computes too. The particles' weights are `log_weights`.
         Raises UsageError where no particles were kept.
         """
-        samples: Array | dict[str, Array] = self._particles().theta()
-        return samples
+        return self._theta(self._particles()[0].flatten(0, 1))
 
     @property
     def log_weights(self) -> Array:
         """Log weights [N] of `samples`, nats. The log of the mean weight is `log_z`."""
-        weights: Array = self._particles().log_weights.flatten().numpy()
+        weights: Array = self._particles()[1].flatten().numpy()
         return weights
 
     def to_arviz(self, draws: int | None = None) -> Any:
@@ -270,22 +269,35 @@ class Evidence(Estimates):
         Draws are resampled by weight, so some repeat: `ess` says how many count. Of a model there are
         its dims, observed data and log likelihoods too, where it says them. `attrs` have log Z.
         """
-        seed = int(self.summary["settings"]["seed"])
-        data = self._particles().to_arviz(draws, seed, self._about)
+        z, log_weights = self._particles()
+        z = resampled(z, log_weights, draws or z.shape[1], int(self.summary["settings"]["seed"]))
+        theta = self._theta(z.flatten(0, 1))
+        named = theta if isinstance(theta, dict) else {"theta": theta}
+        posterior = {name: one.reshape(*z.shape[:2], *one.shape[1:]) for name, one in named.items()}
+        data = inference_data({"posterior": posterior, **self._about(posterior)})
         words = [self.flag_words(i) for i in range(len(self))]
         data.attrs.update(log_z=self.log_z, mc_se=self.mc_se, flags=words)
         data.attrs.update(flagged=int(self.flagged), reasons="; ".join(self.reasons))
         return data
 
-    def _particles(self) -> Particles:
-        kept = self._report.particles
+    def _particles(self) -> tuple[Tensor, Tensor]:
+        """z [R, K, dim], where chains moved, and log weights [R, K], whose mean is an estimate of Z."""
+        kept: tuple[Tensor, Tensor] | None = self._report.particles
         if kept is None:
             raise UsageError(
                 "samples: the run kept no particles. It keeps those of the method ais, up to 256 MiB, "
                 "without chunks that `resume` read"
             )
-        z, log_weights = kept
-        return Particles(z, log_weights, self._point)
+        return kept
+
+    def _theta(self, z: Tensor) -> Array | dict[str, Array]:
+        """theta [N, ...] of z [N, dim]; a dict where theta has names."""
+        with torch.no_grad():
+            theta = self._point(z)
+        if isinstance(theta, Mapping):
+            return {str(name): one.numpy(force=True) for name, one in theta.items()}
+        plain: Array = theta.numpy(force=True)
+        return plain
 
 
 _OF_DRAWS = {
@@ -359,14 +371,14 @@ def compare(before: Result, after: Result) -> Comparison:
     one, two = (result.summary["images"]["sha256"] for result in (before, after))
     if one != two or len(before) != len(after):
         raise UsageError("the results have different images: evaluate both models on the same images")
-    fields = extension().compare(
-        *(
-            (one.log_likelihood.tolist(), one.std_error.tolist(), one.bias_each.tolist(), (one.flags != 0).tolist())
-            for one in (after, before)
-        )
-    )
-    each: dict[str, Any] = {name: np.asarray(fields.pop(name)) for name in ("difference", "std_error")}
-    return Comparison(**fields, **each)
+    estimates = [
+        [*map(torch.from_numpy, (one.log_likelihood, one.std_error, one.bias_each)), (one.flags != 0).tolist()]
+        for one in (after, before)
+    ]
+    found: dict[str, Any] = extension().compare(*estimates)
+    found = {name: value.tolist() if isinstance(value, Tensor) else value for name, value in found.items()}
+    found |= {name: np.asarray(found[name]) for name in ("difference", "std_error")}
+    return Comparison(**found)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -66,14 +65,13 @@ def train_vae(
 
     def train(run: native.Run) -> Any:
         if on_epoch is not None:
-            run.epoch = lambda metrics: on_epoch(json.loads(metrics))
-        return native.extension().train_vae(native.by_flag(native.seeded(options, rng)), run)
+            run.epoch = on_epoch
+        return native.extension().train_vae(native.by_flag(native.seeded(options, rng)), run=run)
 
     (checkpoint, epochs, best), run = native.call("train-vae", train, progress=progress, unit="images")
     if run.stopped:
         raise Interrupted(f"interrupted; the training is complete: {checkpoint}")
-    metrics = [json.loads(epoch) for epoch in epochs]
-    return Training(checkpoint, metrics, metrics[best - 1])
+    return Training(checkpoint, epochs, epochs[best - 1])
 
 
 train_vae.__doc__ = (train_vae.__doc__ or "") + native.options("train-vae")

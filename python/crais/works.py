@@ -62,9 +62,8 @@ def from_work(forward: Any, reverse: Any) -> AcceptanceRatio:
     reverse   [M], nats: works of the same anneals run back from draws of the target. They are minus
               the log weights of these, so the mean of exp(-reverse) estimates Z0 / Z1
 
-    At least 2 independent works of each; +inf is a weight of 0. Without anneals, forward is u1 - u0
-    at draws of the base, reverse u0 - u1 at draws of the target; u is minus the log density. log_z
-    is the c that solves
+    At least 2 independent works of each; +inf is a weight of 0. Without anneals, forward is u1 - u0 at draws of the
+    base, reverse u0 - u1 at draws of the target; u is minus the log density. log_z is the c that solves
 
         sum_i 1 / (1 + N/M exp(forward_i + c)) = sum_j 1 / (1 + M/N exp(reverse_j - c))
 

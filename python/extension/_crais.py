@@ -9,18 +9,15 @@ import ctypes
 import functools
 import importlib.machinery
 import json
-import math
 import signal
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from crais import errors, programs
-
-Options = Mapping[str, list[Any]]  # by the names of flags
 
 # PyTorch's shim: a capsule holds the address of a tensor on the heap, which keeps its graph.
 _SHIM, _C = torch._C._aoti, ctypes.PyDLL(None)
@@ -48,6 +45,8 @@ def _encoded(value: object) -> Any:
 
 
 def _decoded(found: dict[str, Any]) -> Any:
+    if found.keys() == {"report"}:
+        return Report(found["report"])
     if found.keys() != {"tensor"}:
         return found
     return _SHIM.alloc_tensor_by_stealing_from_void_ptr(_C.PyCapsule_New(found["tensor"], None, None))
@@ -78,23 +77,6 @@ def __getattr__(name: str) -> Callable[..., Any]:
     return functools.partial(_call, name)
 
 
-def _values(options: Options) -> dict[str, list[Any]]:
-    """Objects that are neither numbers nor True are their texts, as of a Path."""
-
-    def is_plain(one: Any) -> bool:
-        return isinstance(one, bool) or (-(2**63) <= one < 2**63 if isinstance(one, int) else _is_finite(one))
-
-    return {name: [one if is_plain(one) else format(one) for one in given] for name, given in options.items()}
-
-
-def _is_finite(one: Any) -> bool:
-    return isinstance(one, float) and math.isfinite(one)
-
-
-def _numbers(values: Iterable[float]) -> Tensor:
-    return torch.tensor([*map(float, values)], dtype=torch.float64)  # JSON has no NaN
-
-
 class Report:
     """What a run has found: it lies in the library, and nothing changes it."""
 
@@ -119,43 +101,3 @@ class Report:
         raise errors.UsageError(
             "a result cannot be pickled: `save` keeps it in a folder, and `to_dict` gives its numbers"
         )
-
-
-def evaluate(name: str, options: Options, run: Any, images: Any, labels: Any, manifest: bytes, device: Any) -> Report:
-    described = torch.frombuffer(bytearray(manifest), dtype=torch.uint8) if manifest else None
-    return Report(_call("evaluate", name, _values(options), images, labels, described, str(device), run=run))
-
-
-def log_normalizer(name: str, options: Options, run: Any, *about: object) -> Report | None:
-    found = _call("log_normalizer", name, _values(options), *about, run=run)
-    return None if found is None else Report(found)
-
-
-def train_vae(options: Options, run: Any) -> list[Any]:
-    return _call("train_vae", _values(options), run=run)
-
-
-def settings(program: str, options: Options) -> str:
-    return _call("settings", program, _values(options))
-
-
-def known(name: str, options: Options, count: int) -> list[Any]:
-    probe, *others = _call("known", name, _values(options), count)
-    return [float(probe), *others]
-
-
-def compare(*estimates: tuple[Any, ...]) -> dict[str, Any]:
-    found = _call("compare", *([*map(_numbers, numbers), flagged] for *numbers, flagged in estimates))
-    return {name: value.tolist() if isinstance(value, Tensor) else value for name, value in found.items()}
-
-
-def fixed(value: float, decimals: int) -> str:
-    return _call("fixed", _numbers([value]), decimals)
-
-
-def significant(value: float, digits: int) -> str:
-    return _call("significant", _numbers([value]), digits)
-
-
-def shortest(value: float) -> str:
-    return _call("shortest", _numbers([value]))

@@ -52,15 +52,12 @@ std::tuple<double, at::Tensor, at::Tensor> plan_of(const RunReport& r) {
   if (r.results.state.plan) plans.push_back(&*r.results.state.plan);
   for (const auto& [chunk, result] : r.results.chunks)
     if (result.plan) plans.push_back(&*result.plan);
-  const at::Tensor none = at::empty({0}, at::kDouble);
-  if (plans.empty()) return {0.0, none, none};
+  if (plans.empty()) return {0.0, doubles({}), doubles({})};
   Numbers counts;
   for (const Plan* plan : plans) add_transitions(*plan, counts);
-  const auto first = [&](const at::Tensor& all) {
-    return all.defined() ? all.select(1, 0).slice(0, 0, static_cast<int64_t>(counts[0]) + 1) : none;
-  };
+  const auto first = schedule_of(*plans[0], 0);
   return {std::accumulate(counts.begin(), counts.end(), 0.0) / static_cast<double>(counts.size()),
-          first(plans[0]->betas), first(plans[0]->divergence)};
+          doubles(first.at("beta")), doubles(first.at("divergence"))};
 }
 
 /// `count` particles of the first run of a density in the plane, of equal weight [count,2], and the
@@ -96,25 +93,22 @@ at::Tensor numbers_of(const MeanEstimate& m) {
 /// The library's paired comparison, as crais.results.Comparison takes it.
 Json compared(const Json& a, const Run& /*run*/) {
   const Comparison c = compare(estimates_of(a[0]), estimates_of(a[1]));
-  Json fields = {{"clearly_better", c.clearly_better},
-                 {"clearly_worse", c.clearly_worse},
-                 {"flagged", c.flagged},
-                 {"unflagged", c.unflagged ? Json(numbers_of(*c.unflagged)) : Json()},
-                 {"difference", doubles(c.per_image)},
-                 {"std_error", doubles(c.std_error)}};
-  const std::map<std::string, double> numbers = {{"mean", c.difference.mean},
-                                                 {"data_se", c.difference.data_std_error},
-                                                 {"mc_se", c.difference.monte_carlo_std_error},
-                                                 {"low", c.low},
-                                                 {"high", c.high},
-                                                 {"unpaired_se", c.unpaired_std_error},
-                                                 {"bias", c.bias},
-                                                 {"share_better", c.share_better}};
-  for (const auto& [name, value] : numbers) fields[name] = at::scalar_tensor(value, at::kDouble);
-  return fields;
+  const auto number = [](double value) { return at::scalar_tensor(value, at::kDouble); };
+  return {{"mean", number(c.difference.mean)},
+          {"data_se", number(c.difference.data_std_error)},
+          {"mc_se", number(c.difference.monte_carlo_std_error)},
+          {"low", number(c.low)},
+          {"high", number(c.high)},
+          {"unpaired_se", number(c.unpaired_std_error)},
+          {"bias", number(c.bias)},
+          {"share_better", number(c.share_better)},
+          {"clearly_better", c.clearly_better},
+          {"clearly_worse", c.clearly_worse},
+          {"flagged", c.flagged},
+          {"unflagged", c.unflagged ? Json(numbers_of(*c.unflagged)) : Json()},
+          {"difference", doubles(c.per_image)},
+          {"std_error", doubles(c.std_error)}};
 }
-
-double number_of(const Json& given) { return given.get<at::Tensor>().item<double>(); }
 
 /// A function of a report, whose handle comes first.
 template <typename Of>
@@ -140,7 +134,7 @@ std::string file_of(const RunReport& r, const std::string& name) {
 }  // namespace
 
 Json keep(RunReport report) {
-  return reinterpret_cast<uintptr_t>(new RunReport(std::move(report)));
+  return {{"report", reinterpret_cast<uintptr_t>(new RunReport(std::move(report)))}};
 }
 
 Functions functions_of_reports() {
@@ -148,18 +142,16 @@ Functions functions_of_reports() {
   return {
       {"compare", compared},
       {"flag_words", [](const Json& a, const Run&) { return Json(flag_words(a[0])); }},
-      {"fixed", [](const Json& a, const Run&) { return Json(fixed(number_of(a[0]), a[1])); }},
+      {"fixed", [](const Json& a, const Run&) { return Json(fixed(a[0].get<double>(), a[1])); }},
       {"significant",
-       [](const Json& a, const Run&) { return Json(significant(number_of(a[0]), a[1])); }},
+       [](const Json& a, const Run&) { return Json(significant(a[0].get<double>(), a[1])); }},
       {"interval_width",
        [](const Json& a, const Run&) { return Json(interval_width(a[0].get<int64_t>())); }},
-      {"shortest", [](const Json& a, const Run&) { return Json(shortest(number_of(a[0]))); }},
+      {"shortest", [](const Json& a, const Run&) { return Json(shortest(a[0].get<double>())); }},
       {"table", [](const Json& a, const Run&) { return Json(table_text(a[0], a[1], a[2])); }},
-      {"computed_by", [](const Json&, const Run&) { return Json(computed_by().dump()); }},
+      {"computed_by", [](const Json&, const Run&) { return Json(computed_by()); }},
       {"difference_of_builds",
-       [](const Json& a, const Run&) {
-         return Json(difference_of_builds(Json::parse(a[0].get<std::string>())));
-       }},
+       [](const Json& a, const Run&) { return Json(difference_of_builds(a[0])); }},
       {"write_file",
        [](const Json& a, const Run&) {
          const auto path = a[0].get<std::filesystem::path>();
@@ -168,8 +160,7 @@ Functions functions_of_reports() {
          return Json();
        }},
       {"about", of_report([](Report r, const Json&) {
-         return Json::array(
-             {r.progress.done, r.progress.total, r.summary.dump(), indices_of(r.results)});
+         return Json::array({r.progress.done, r.progress.total, r.summary, indices_of(r.results)});
        })},
       {"drop", of_report([](Report r, const Json&) { return delete &r, nullptr; })},
       {"methods", of_report([](Report r, const Json&) { return methods_of(r); })},

@@ -133,8 +133,6 @@ Json known_of(const Json& a, const Run& /*run*/) {
                       first(target->exact_sample(a[2].get<int64_t>(), rng))});
 }
 
-std::string text_of(const EpochMetrics& metrics) { return nlohmann::json(metrics).dump(); }
-
 class PythonTraining : public TrainingObserver {
  public:
   explicit PythonTraining(const Run& run) : run_(run) {}
@@ -143,7 +141,7 @@ class PythonTraining : public TrainingObserver {
     stopped_ = !run_.tell("show", done, total, status) || stopped_;
   }
   void epoch(const EpochMetrics& metrics) override {
-    stopped_ = !run_.tell("epoch", text_of(metrics)) || stopped_;
+    stopped_ = !run_.tell("epoch", Json(metrics)) || stopped_;
   }
   void notice(const std::string& line) override { run_.ask("warn", line); }
   bool stop() override {
@@ -164,9 +162,7 @@ Json run_training(const Json& a, const Run& run) {
     const WithoutPython released;
     return train_vae(train_vae_options({train_vae_synopsis(), {}, values}), observer);
   });
-  Json epochs = Json::array();
-  for (const EpochMetrics& metrics : done.epochs) epochs.push_back(text_of(metrics));
-  return Json::array({done.checkpoint.string(), epochs, done.best.epoch});
+  return Json::array({done.checkpoint.string(), done.epochs, done.best.epoch});
 }
 
 }  // namespace

@@ -118,12 +118,6 @@ def test_functions_get_tensors_of_the_device(images):
     assert seen == {(DEVICE, DEVICE)}
 
 
-def test_certificates(curved):
-    bounds = crais.certify(curved.to(DEVICE), num_images=8, likelihood=crais.Bernoulli(), image_shape=(36,), **CHEAP)
-    error = 5 * bounds.mc_se
-    assert bounds.lower - error < bounds.upper + error and abs(bounds.gap) < 1
-
-
 def test_labels():
     torch.manual_seed(3)
     x, y, weight = torch.randn(6, 5), torch.randn(6, 5), torch.ones(1, 5)
@@ -184,11 +178,6 @@ def test_a_model_that_is_in_two_places(curved, images):
     with pytest.raises(crais.UsageError, match=f"the model is on {DEVICE}, not cpu; move it"):
         curved.to(DEVICE)
         crais.evaluate(curved, images, likelihood=crais.Bernoulli(), device="cpu", **CHEAP)
-
-
-def test_a_device_that_is_not_there(curved, images):
-    with pytest.raises(crais.UsageError, match="unknown device; choose from auto, cpu"):
-        crais.log_normalizer("normal:2", device=f"{DEVICE.type}s", progress=False)
 
 
 def test_export_of_such_a_model(curved, tmp_path):

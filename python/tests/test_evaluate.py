@@ -9,35 +9,14 @@ import sys
 import numpy as np
 import pytest
 import torch
+from support import CHEAP, evaluate
 from torch import distributions as D
-from torch.utils.data import DataLoader, IterableDataset
 
 import crais
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
-CHEAP = {"steps": 8, "chains": 8, "base": "prior", "chunk": 8, "progress": False}
 FLAGS = ["--steps=8", "--chains=8", "--base=prior", "--chunk=8", "--quiet"]
-
-
-class Stream(IterableDataset):
-    """Items (image, label) one after the other."""
-
-    def __init__(self, images):
-        self.images = images
-
-    def __iter__(self):
-        return ((image, 0) for image in self.images.numpy())
-
-
-@pytest.fixture
-def likelihood():
-    return crais.Bernoulli()
-
-
-def evaluate(model=None, images=None, **options):
-    """An estimate under a Bernoulli likelihood, unless it is another."""
-    return crais.evaluate(model, images, **({"likelihood": crais.Bernoulli()} | CHEAP | options))
 
 
 def linear_gaussian(weight):
@@ -46,19 +25,17 @@ def linear_gaussian(weight):
     return torch.distributions.MultivariateNormal(torch.zeros(len(weight)), covariance)
 
 
-def test_an_mlp_in_memory_has_the_program_s_bits(mlp, images, likelihood, program, page_run, tmp_path):
+def test_an_mlp_in_memory_has_the_program_s_bits(mlp, images, program, page_run, tmp_path):
     shaped = torch.nn.Sequential(*mlp.decoder, torch.nn.Unflatten(1, (6, 6)))
-    crais.export(
-        mlp, tmp_path / "mlp.pt2", decoder=shaped, likelihood=likelihood, image_shape=(6, 6),
-        binarisation="none", quiet=True,
-    )  # fmt: skip
+    described = {"decoder": shaped, "likelihood": crais.Bernoulli(), "image_shape": (6, 6), "binarisation": "none"}
+    crais.export(mlp, tmp_path / "mlp.pt2", quiet=True, **described)
     np.save(tmp_path / "x.npy", images.numpy())
     out = tmp_path / "out"
     program(
         "eval-loglik", tmp_path / "mlp.pt2", "--seed=5", "--method=ais", "--method=iwae:50",
         "--data", tmp_path / "x.npy", "--out", out, *FLAGS,
     )  # fmt: skip
-    found = crais.evaluate(mlp, images, likelihood=likelihood, seed=5, method=["ais", "iwae:50"], **CHEAP)
+    found = evaluate(mlp, images, seed=5, method=["ais", "iwae:50"])
     assert found.summary["evaluator"].startswith("fused")
     found.save(tmp_path / "saved")
     for name in ("per_image.csv", "schedule.csv"):
@@ -109,7 +86,7 @@ def of_sums(x):
 
 
 @pytest.mark.parametrize("is_mlp", [True, False])
-def test_a_fused_and_a_called_model_agree(mlp, images, likelihood, is_mlp):
+def test_a_fused_and_a_called_model_agree(mlp, images, is_mlp):
     decoder, encode = (mlp.decoder, mlp.encode) if is_mlp else (of_convolutions(), of_sums)
     rows = []
 
@@ -118,7 +95,7 @@ def test_a_fused_and_a_called_model_agree(mlp, images, likelihood, is_mlp):
         return decoder(z).view(-1, 6, 6)
 
     def log_joint(z, x):
-        return likelihood.log_prob(x, decode(z)) + crais.StandardNormal().log_prob(z)
+        return crais.Bernoulli().log_prob(x, decode(z)) + crais.StandardNormal().log_prob(z)
 
     # By cheap forces chains part: here and there a proposal that was taken is not.
     same = {"latent": 4, "images": images, "control": 0}
@@ -128,44 +105,6 @@ def test_a_fused_and_a_called_model_agree(mlp, images, likelihood, is_mlp):
     called = evaluate(log_joint=log_joint, likelihood=None, **same)
     assert called.summary["evaluator"] == "pytorch"
     np.testing.assert_allclose(called.log_likelihood, fused.log_likelihood, atol=1e-3)
-
-
-def test_images_of_every_kind(curved, images):
-    wanted = evaluate(curved, images).log_likelihood
-    grey = (255 * images).to(torch.uint8)
-    for same, options in (
-        (images.double(), {}),
-        (Stream(images), {}),
-        (DataLoader(Stream(images), batch_size=7), {}),
-        (grey, {"scale": 255}),
-        (grey, {"binarisation": "threshold:128"}),
-        (grey, {"binarization": "threshold:128"}),
-    ):
-        assert np.array_equal(evaluate(curved, same, **options).log_likelihood, wanted)
-
-
-@pytest.mark.parametrize("kind", ["mlp", "curved"])
-def test_grey_pixels_are_no_binary_ones(request, images, kind):
-    model = request.getfixturevalue(kind)
-    grey = (torch.rand(20, 6, 6, generator=torch.Generator().manual_seed(6)) * 255).to(torch.uint8)
-    for pixels, options, words in (
-        (grey, {"scale": 255}, r"0 or 1: binarisation static:0 .* ContinuousBernoulli"),
-        (grey / 255, {}, r"0 or 1: binarisation static:0 .* ContinuousBernoulli"),
-        (grey, {}, r"scale 255.*binarisation static:0"),
-    ):
-        with pytest.raises(crais.DataError, match=words):
-            evaluate(model, pixels, **options)
-    with pytest.raises(crais.UsageError, match="or floats k / 255"):
-        evaluate(model, torch.rand(20, 6, 6), binarisation="static:0")
-    of_bytes = evaluate(model, grey, binarisation="static:0")
-    for floats in (grey / 255, grey.double() / 255):
-        found = evaluate(model, floats, binarisation="static:0")
-        assert np.array_equal(found.log_likelihood, of_bytes.log_likelihood)
-    for pixels in (grey, grey / 255):
-        with pytest.warns(UserWarning, match="grey pixels under bernoulli"):
-            evaluate(model, pixels, binarisation="none")
-    assert evaluate(model, images).warnings == []
-    assert evaluate(model, grey / 255, likelihood=crais.ContinuousBernoulli()).warnings == []
 
 
 class Lopsided(torch.nn.Module):
@@ -222,14 +161,6 @@ def test_a_prior_that_is_not_normalised_is_refused(curved, images, prior, log_ma
 def test_a_prior_that_is_normalised_is_taken(curved, images, log_prior):
     curved.encode = None
     evaluate(curved, images, latent=4, log_prior=log_prior)
-
-
-def test_a_distribution_is_a_prior(mlp, images):
-    normal = torch.distributions.Normal(torch.zeros(4), torch.ones(4))
-    wanted = evaluate(mlp, images)
-    found = evaluate(mlp, images, prior=torch.distributions.Independent(normal, 1))
-    assert found.summary["evaluator"].startswith("fused")
-    assert np.array_equal(found.log_likelihood, wanted.log_likelihood)
 
 
 def test_warnings_stay_with_the_result(curved, images, tmp_path):
@@ -341,6 +272,17 @@ def test_a_budget_pays_for_coupled_chains():
     assert 1000 < bounds.methods[0]["evaluations_per_image"]["total"] <= 2000
 
 
+def test_few_images_are_cut_for_several_threads():
+    torch.manual_seed(0)
+    decoder = torch.nn.Sequential(torch.nn.Linear(20, 16), torch.nn.GELU("tanh"), torch.nn.Linear(16, 30)).eval()
+    options = {"decoder": decoder, "images": torch.zeros(50, 30), "latent": 20, "budget": 400, "progress": False}
+    one, two = (crais.evaluate(threads=n, likelihood=crais.Bernoulli(), **options) for n in (1, 2))
+    assert one.summary["settings"]["chunk"] == 7 and np.array_equal(one.log_likelihood, two.log_likelihood)
+    assert one.summary["settings"] == {**two.summary["settings"], "threads": 1}
+    spent = one.methods[0]["evaluations_per_image"]
+    assert 0.9 * 400 < spent["total"] <= 400 and spent["base"] + spent["tuning"] <= 0.55 * 400
+
+
 def test_compare_is_paired(curved, images):
     before = evaluate(curved, images)
     with torch.no_grad():
@@ -393,15 +335,6 @@ def test_pandas_and_tqdm_are_optional(curved, images, monkeypatch):
         found.to_pandas()
     assert "log p(x)" in found._repr_html_()
     evaluate(curved, images, progress=True)
-
-
-def test_a_folder_is_resumed(curved, images, tmp_path):
-    whole = evaluate(curved, images, out=tmp_path / "out")
-    (tmp_path / "out" / "chunks" / "000001.json").unlink()
-    again = evaluate(curved, images, out=tmp_path / "out", resume=True)
-    assert np.array_equal(again.log_likelihood, whole.log_likelihood)
-    with pytest.raises(crais.UsageError, match="resume"):
-        evaluate(curved, images, out=tmp_path / "out")
 
 
 def test_the_help_has_every_option():

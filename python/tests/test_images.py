@@ -5,15 +5,15 @@ import functools
 
 import numpy as np
 import pytest
+import support
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 import crais
+from crais.images import read
 
 pytestmark = pytest.mark.usefixtures("compiled")
-
-CHEAP = {"steps": 8, "chains": 8, "base": "prior", "chunk": 8, "progress": False, "latent": 4}
 
 
 class Model(nn.Module):
@@ -57,8 +57,15 @@ class OfAnotherLibrary:
         return {"pixel_values": X[i].numpy(), "labels": int(Y[i])}
 
 
+class Stream(IterableDataset):
+    """Items (image, label) one after the other."""
+
+    def __iter__(self):
+        return ((x, 0) for x in X.numpy())
+
+
 def evaluate(images=X, decoder=MODEL.decode, **options):
-    return crais.evaluate(decoder=decoder, images=images, **({"likelihood": crais.Bernoulli()} | CHEAP | options))
+    return support.evaluate(images=images, decoder=decoder, **{"latent": 4, **options})
 
 
 @functools.cache
@@ -69,6 +76,13 @@ def wanted():
 @pytest.mark.parametrize(
     ("images", "options"),
     [
+        (X.double(), {}),
+        (memoryview(X.numpy()), {}),
+        ((255 * X).to(torch.uint8), {"scale": 255}),
+        ((255 * X).to(torch.uint8), {"binarisation": "threshold:128"}),
+        ((255 * X).to(torch.uint8), {"binarization": "threshold:128"}),
+        (Stream(), {}),
+        (DataLoader(Stream(), batch_size=7), {}),
         (list(X), {}),
         (tuple(X.numpy()), {}),
         ([(x, int(y)) for x, y in zip(X, Y)], {}),
@@ -87,6 +101,37 @@ def wanted():
 )
 def test_they_are_the_same_images(images, options):
     assert np.array_equal(evaluate(images, **options).log_likelihood, wanted())
+
+
+def read_only(array):
+    array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def at_an_odd_address(array):
+    return np.frombuffer(b"\0" + array.tobytes(), "u1")[1:].view(array.dtype).reshape(array.shape)
+
+
+BITS = np.random.default_rng(1).integers(0, 2, (4, 3, 2))
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        *(BITS.astype(kind) for kind in "u1 <i4 >i4 >i8 f2 >f4 >f8 ?".split()),
+        *(torch.tensor(BITS).to(kind) for kind in (torch.bool, torch.int32, torch.float16, torch.bfloat16)),
+        *(BITS.T, BITS[::-1], BITS[::2, ::-1], np.broadcast_to(BITS[:1], (5, 3, 2)), torch.tensor(BITS).mT),
+        *(read_only(BITS), at_an_odd_address(BITS), np.ma.masked_array(BITS, False), list(BITS)),
+    ],
+)
+def test_arrays_are_read_whatever_their_type_and_order(array):
+    found, wanted = (
+        read(array)[0],
+        np.stack([np.asarray(one.double() if torch.is_tensor(one) else one) for one in array]),
+    )
+    assert found.device.type == "cpu" and found.dtype in (torch.uint8, torch.float32, torch.int32, torch.int64)
+    assert np.array_equal(found.double().numpy(), wanted.astype("f8"))
 
 
 def test_grey_images_may_have_their_one_channel_last():
@@ -165,10 +210,8 @@ def test_a_copy_in_float32_is_evaluated_where_asked(kind):
     with pytest.raises(crais.UsageError, match="copies modules: .* not a function around it"):
         evaluate(decoder=lambda z: model.decode(z), dtype="float32")
     assert all(parameter.dtype == kind for parameter in model.parameters())
-    whole = crais.evaluate(
-        model, X, likelihood=crais.Bernoulli(), dtype="float32",
-        prior=crais.GaussianPrior(torch.zeros(4, dtype=torch.float64), 1.0), **CHEAP,
-    )  # fmt: skip
+    prior = crais.GaussianPrior(torch.zeros(4, dtype=torch.float64), 1.0)
+    whole = support.evaluate(model, X, latent=4, dtype="float32", prior=prior)
     np.testing.assert_allclose(whole.log_likelihood, expected, atol=0.5)
     with pytest.raises(crais.UsageError, match="evaluated in float32, not float64"):
         evaluate(dtype="float64")

@@ -1,16 +1,14 @@
 """Latents of any shape: numbers are those of the same model with rows."""
 
-import numpy as np
 import pytest
 import torch
+from support import alike, evaluate
 from torch import distributions as D
 from torch import nn
 
 import crais
 
 pytestmark = pytest.mark.usefixtures("compiled")
-
-CHEAP = {"steps": 20, "chains": 8, "base": "laplace", "chunk": 8, "progress": False}
 
 
 class Maps(nn.Module):
@@ -20,12 +18,8 @@ class Maps(nn.Module):
         super().__init__()
         torch.manual_seed(3)
         self.to_maps = nn.Sequential(nn.Unflatten(1, (1, 4, 4)), nn.Conv2d(1, 6, 3, 2, 1))
-        self.from_maps = nn.Sequential(
-            nn.ConvTranspose2d(3, 5, 4, 2, 1),
-            activation,
-            nn.Conv2d(5, 1, 3, padding=1),
-            nn.Flatten(),
-        )
+        convolutions = nn.ConvTranspose2d(3, 5, 4, 2, 1), activation, nn.Conv2d(5, 1, 3, padding=1)
+        self.from_maps = nn.Sequential(*convolutions, nn.Flatten())
 
     def encode(self, x):
         mean, log_var = self.to_maps(x).chunk(2, 1)
@@ -41,30 +35,18 @@ def maps(request):
     return Maps(nn.ReLU() if request.param == "known layers" else nn.GELU("tanh")).eval()
 
 
-@pytest.fixture
-def binary():
-    return (torch.rand(12, 16, generator=torch.Generator().manual_seed(4)) < 0.4).float()
+BINARY = (torch.rand(12, 16, generator=torch.Generator().manual_seed(4)) < 0.4).float()
+LAPLACE = {"base": "laplace", "steps": 20}
 
 
-def rows(model, images, **options):
+def rows(model, **options):
     """What crais makes of it by hand-written views."""
-    return crais.evaluate(
-        decoder=lambda z: model.decode(z.view(-1, 3, 2, 2)), images=images, latent=12,
-        **({"likelihood": crais.Bernoulli(), **CHEAP} | options),
-    )  # fmt: skip
+    decoder = lambda z: model.decode(z.view(-1, 3, 2, 2))
+    return evaluate(decoder=decoder, images=BINARY, latent=12, **{**LAPLACE, **options})
 
 
-def same(found, wanted):
-    assert found.summary["evaluator"] == wanted.summary["evaluator"]
-    np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, rtol=1e-4, atol=1e-3)
-
-
-def test_maps_are_given_back_in_shape(maps, binary):
-    options = {"likelihood": crais.Bernoulli(), **CHEAP}
-    wanted = rows(maps, binary)
-    same(crais.evaluate(decoder=maps.decode, images=binary, latent=(3, 2, 2), **options), wanted)
-    maps.latent = (3, 2, 2)
-    same(crais.evaluate(decoder=maps.decode, images=binary, latent=maps.latent, **options), wanted)
+def test_maps_are_given_back_in_shape(maps):
+    alike(evaluate(decoder=maps.decode, images=BINARY, latent=(3, 2, 2), **LAPLACE), rows(maps))
 
 
 @pytest.mark.parametrize(
@@ -76,46 +58,35 @@ def test_maps_are_given_back_in_shape(maps, binary):
         lambda mean, log_var: {"mean": mean, "logvar": log_var},
     ],
 )
-def test_the_encoder_says_the_shape(maps, binary, wrap):
-    def encode(x):
-        mean, log_var = maps.encode(x)
-        return mean.flatten(1), log_var.flatten(1)
-
-    wanted = rows(maps, binary, encoder=encode, base="encoder")
-    options = {"likelihood": crais.Bernoulli(), **CHEAP, "base": "encoder"}
-    found = crais.evaluate(maps, binary, encoder=lambda x: wrap(*maps.encode(x)), **options)
-    same(found, wanted)
+def test_the_encoder_says_the_shape(maps, wrap):
+    options = {"base": "encoder", "steps": 20}
+    wanted = rows(maps, encoder=lambda x: [part.flatten(1) for part in maps.encode(x)], **options)
+    alike(evaluate(maps, BINARY, encoder=lambda x: wrap(*maps.encode(x)), **options), wanted)
 
 
-def test_priors_and_joints_of_maps(maps, binary):
-    wanted = rows(maps, binary, prior=crais.GaussianPrior(torch.full((12,), 0.5), 0.8))
-    options = {"images": binary, "latent": (3, 2, 2), **CHEAP}
-    prior = D.Independent(D.Normal(torch.full((3, 2, 2), 0.5), 0.8), 3)
-    for given in ({"prior": prior}, {"log_prior": prior.log_prob}):
-        found = crais.evaluate(decoder=maps.decode, likelihood=crais.Bernoulli(), **given, **(options | {"steps": 100}))
+def test_priors_and_joints_of_maps(maps):
+    wanted = rows(maps, prior=crais.GaussianPrior(torch.full((12,), 0.5), 0.8))
+    prior, likelihood = D.Independent(D.Normal(torch.full((3, 2, 2), 0.5), 0.8), 3), crais.Bernoulli()
+    for given in (
+        {"decoder": maps.decode, "prior": prior},
+        {"decoder": maps.decode, "log_prior": prior.log_prob},
+        {"log_joint": lambda z, x: prior.log_prob(z) + likelihood.log_prob(x, maps.decode(z))},
+    ):
+        found = evaluate(images=BINARY, latent=(3, 2, 2), base="laplace", steps=100, **given)
         assert found.mean == pytest.approx(wanted.mean, abs=0.05)
-    likelihood = crais.Bernoulli()
-    joint = lambda z, x: prior.log_prob(z) + likelihood.log_prob(x, maps.decode(z))
-    found = crais.evaluate(log_joint=joint, **(options | {"steps": 100}))
-    assert found.mean == pytest.approx(wanted.mean, abs=0.05)
 
 
-def test_certificates_and_exports_of_maps(maps, binary, tmp_path):
-    given = {"likelihood": crais.Bernoulli(), "encoder": maps.encode, "latent": (3, 2, 2)}
-    bounds = crais.certify(decoder=maps.decode, num_images=20, image_shape=(16,), steps=50, progress=False, **given)
+def test_certificates_and_exports_of_maps(maps, tmp_path):
+    given = {"likelihood": crais.Bernoulli(), "encoder": maps.encode, "latent": (3, 2, 2), "image_shape": (16,)}
+    bounds = crais.certify(decoder=maps.decode, num_images=20, steps=50, progress=False, **given)
     assert abs(bounds.gap) < 0.5
-    path = tmp_path / "maps.pt"
-    crais.export(path, decoder=maps.decode, image_shape=(16,), quiet=True, **given)
-    found, wanted = crais.evaluate(path, binary, **CHEAP), rows(maps, binary)
-    np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, atol=0.02)
+    crais.export(tmp_path / "maps.pt", decoder=maps.decode, quiet=True, **given)
+    found = evaluate(tmp_path / "maps.pt", BINARY, likelihood=None, **LAPLACE)
+    assert found.log_likelihood == pytest.approx(rows(maps).log_likelihood, abs=0.02)
 
 
-@pytest.mark.parametrize("latent", [0, (), (3, 0), "many", (3, "a"), 10**9, (4096, 4097)])
-def test_shapes_that_are_none(maps, binary, latent):
-    with pytest.raises(crais.UsageError, match="latent is a number D or a shape"):
-        crais.evaluate(decoder=maps.decode, images=binary, latent=latent, likelihood=crais.Bernoulli(), **CHEAP)
-
-
-def test_without_a_shape_the_message_says_what_to_type(maps, binary):
-    with pytest.raises(crais.UsageError, match=r"or its shape, as latent=\(4, 8, 8\)"):
-        crais.evaluate(decoder=maps.decode, images=binary, likelihood=crais.Bernoulli(), **CHEAP)
+@pytest.mark.parametrize("latent", [0, (), (3, 0), "many", (3, "a"), 10**9, (4096, 4097), None])
+def test_shapes_that_are_none(maps, latent):
+    words = "latent is a number D or a shape" if latent is not None else r"or its shape, as latent=\(4, 8, 8\)"
+    with pytest.raises(crais.UsageError, match=words):
+        evaluate(decoder=maps.decode, images=BINARY, latent=latent)

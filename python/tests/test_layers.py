@@ -246,10 +246,6 @@ KNOWN = {
         nn.ConvTranspose2d(8, 6, 4, 2, 1, bias=False), nn.BatchNorm2d(6), nn.ELU(inplace=True),
         nn.Conv2d(6, 4, 3, 1, 1, bias=False), nn.BatchNorm2d(4, affine=False),
     )),
-    "latents as an image": ("cc", net(
-        LATENT_IMAGE, nn.ConvTranspose2d(5, 7, (3, 4)), nn.ReLU(True),
-        nn.ConvTranspose2d(7, 4, 3, 2, 1, output_padding=1),
-    )),
     "nothing between two layers": ("dc", net(
         *of_units((6, 2, 2)), nn.ConvTranspose2d(6, 5, 3, 2),
         nn.Tanh(), nn.Conv2d(5, 3, (3, 2), (1, 2), (0, 1), dilation=(2, 1)),
@@ -258,11 +254,6 @@ KNOWN = {
         *of_units((6, 2, 2), nn.ELU()), nn.Upsample(scale_factor=2),
         nn.Conv2d(6, 5, 3, padding=1), nn.BatchNorm2d(5), nn.ELU(), nn.Upsample((12, 8)),
         nn.Conv2d(5, 2, (2, 5), padding=(0, 1)),
-    )),
-    "an activation for each layer": ("dcccc", net(
-        *of_units((6, 2, 2), nn.SiLU()), nn.ConvTranspose2d(6, 5, 3, 2), nn.Upsample(scale_factor=2),
-        nn.Conv2d(5, 4, 3, padding=1), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.LeakyReLU(0.2),
-        nn.Conv2d(4, 2, 3), nn.Sigmoid(),
     )),
     "activation of an enlarged image": ("dcc", net(
         *of_units((6, 2, 2)), nn.Upsample(scale_factor=2), nn.ELU(),
@@ -286,21 +277,9 @@ KNOWN = {
         *of_units((6, 2, 2)), nn.ELU(), nn.Conv2d(6, 4, 1), nn.Upsample(scale_factor=(3, 2)),
         Residual(nn.ELU(), same(4), nn.ELU(), same(4)), nn.ELU(), nn.Conv2d(4, 1, 3),
     )),
-    "a sum of units": ("ddd0d", net(
-        nn.Linear(5, 9), Residual(nn.ELU(), nn.Linear(9, 7), nn.ELU(), nn.Linear(7, 9)), nn.ELU(),
-        nn.Linear(9, 12),
-    )),
-    "crops of transposed convolutions": ("dciicii", net(
-        *start(), nn.ConvTranspose2d(6, 4, 3, 2, 1, dilation=2), Made(lambda x: x[..., 1:-2, :-3]),
-        nn.ReLU(), nn.ConvTranspose2d(4, 2, 4, 2, 1), Made(lambda x: x[..., 2:, 3:6]),
-    )),
     "crops of convolutions": ("dciici", net(
         *start(), nn.Conv2d(6, 5, 3, 1, 1), nn.Tanh(), Made(lambda x: x[..., 1:3, 1:]),
         nn.Conv2d(5, 4, 3, 2, 3, dilation=2), nn.Sigmoid(), Made(lambda x: x[:, 1:4, 1:]),
-    )),
-    "a crop of a sum": ("dcc1ic", net(
-        *start(), same(), Residual(nn.ELU(), same()), nn.ELU(), Made(lambda x: x[:, :, 1:4]),
-        nn.Conv2d(6, 2, 2),
     )),
     "a crop of units": ("dc", net(
         nn.Linear(5, 90), nn.ELU(), Made(lambda x: x[:, 7:79:2]), nn.Unflatten(1, (6, 2, 3)),
@@ -314,9 +293,6 @@ KNOWN = {
     )),
     "a row": ("dcic", net(
         *start(), same(), nn.ELU(), Made(lambda x: x[:, :, 2]), nn.Conv1d(6, 2, 2)
-    )),
-    "every other column": ("dcic", net(
-        *start(), same(), nn.ELU(), Made(lambda x: x[..., ::2]), nn.Conv2d(6, 2, 2)
     )),
     "pads": ("dicicic", net(
         *start(), nn.ZeroPad2d((1, 2, 0, 3)), nn.Conv2d(6, 4, 3), nn.Softplus(),
@@ -336,10 +312,6 @@ KNOWN = {
     "means along axes": ("dcicid", net(
         *start(), same(), nn.ELU(), Made(lambda x: x.mean(2)), nn.Conv1d(6, 5, 2), nn.ELU(),
         Made(lambda x: x.mean(2)), nn.Linear(5, 9),
-    )),
-    "pixels from channels": ("dcccc", net(
-        *start(), nn.Conv2d(6, 8, 3, 1, 1), nn.PixelShuffle(2), nn.ReLU(), nn.Conv2d(2, 9, 1),
-        nn.ELU(), nn.PixelShuffle(3),
     )),
     "bilinear": ("diciicii", net(
         *start(), nn.Upsample(scale_factor=2, mode="bilinear"), nn.Conv2d(6, 3, 3), nn.SiLU(),
@@ -369,9 +341,6 @@ KNOWN = {
         nn.Conv2d(8, 6, 3), nn.GroupNorm(1, 6, eps=1e-2), nn.ReLU(), nn.Conv2d(6, 5, 2),
         nn.GroupNorm(5, 5, affine=False), nn.Tanh(), nn.Conv2d(5, 2, 3),
     )),
-    "groups of a dense layer": ("dnc", net(
-        *of_units(), nn.GroupNorm(3, 6), nn.ELU(), nn.Conv2d(6, 2, 3),
-    )),
     "units of a dense layer": ("dndndnd", net(
         nn.Linear(5, 12), nn.LayerNorm(12), nn.GELU(), nn.Linear(12, 8), nn.GroupNorm(4, 8),
         nn.ELU(), nn.Linear(8, 8), nn.LayerNorm(8, elementwise_affine=False), nn.Linear(8, 12),
@@ -384,7 +353,6 @@ KNOWN = {
         nn.Linear(5, 12), nn.ReLU(), nn.LayerNorm(12), nn.Linear(12, 72), nn.ELU(),
         nn.Unflatten(1, (6, 4, 3)), same(), nn.ELU(), nn.GroupNorm(2, 6), nn.Conv2d(6, 2, 3),
     )),
-    "of latents": ("dndd", net(nn.LayerNorm(5), nn.Linear(5, 12), nn.ReLU(), nn.Linear(12, 9))),
     "before blocks": ("dncnc0ncnc2nc", net(
         *of_units(), preceded(2), preceded(3), nn.GroupNorm(1, 6), nn.SiLU(), nn.Conv2d(6, 2, 3),
     )),

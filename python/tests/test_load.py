@@ -1,9 +1,7 @@
 """`crais.load` finds files in the Hub's cache, and says in one line what is wrong."""
 
-import http.server
 import json
 import sys
-import threading
 
 import pytest
 import torch
@@ -145,47 +143,34 @@ def test_without_huggingface_hub(monkeypatch):
     assert message == "hf://org/vae needs huggingface_hub: pip install huggingface_hub"
 
 
-class Hub(http.server.BaseHTTPRequestHandler):
-    """Answers as the Hub does: an error code in a header."""
-
-    code = ""
-
-    def do_HEAD(self):
-        self.send_response(403 if self.code == "GatedRepo" else 404)
-        self.send_header("X-Error-Code", self.code)
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    do_GET = do_HEAD
-
-    def log_message(self, *arguments):
-        pass
-
-
-@pytest.fixture
-def server(monkeypatch, cache):
-    """A server on this machine in the Hub's place."""
-    constants = pytest.importorskip("huggingface_hub.constants")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Hub) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        address = f"http://127.0.0.1:{server.server_port}"
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "ENDPOINT", address)
-        template = address + "/{repo_id}/resolve/{revision}/{filename}"
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-        yield
-        server.shutdown()
-
-
 @pytest.mark.parametrize(
-    ("code", "message"),
+    ("kind", "message"),
     [
-        ("RepoNotFound", "no such repository, or it is private: `hf auth login`"),
-        ("GatedRepo", "the repository is gated: ask for access on its page, then `hf auth login`"),
-        ("RevisionNotFound", "the repository has no revision v9"),
-        ("EntryNotFound", "no model.safetensors or model.pt2 at revision v9; name a file, as hf://org/vae/FILE"),
+        ("RepositoryNotFoundError", "no such repository, or it is private: `hf auth login`"),
+        ("GatedRepoError", "the repository is gated: ask for access on its page, then `hf auth login`"),
+        ("RevisionNotFoundError", "the repository has no revision v9"),
+        ("OSError", "the first line"),
     ],
 )
-def test_what_the_hub_answers(server, monkeypatch, code, message):
-    monkeypatch.setattr(Hub, "code", code)
+def test_what_the_hub_answers(cache, monkeypatch, kind, message):
+    def refuse(*_, **__):
+        raise type(kind, (OSError,), {})("the first line\nof two")
+
+    errors = pytest.importorskip("huggingface_hub.errors")
+    assert kind == "OSError" or issubclass(getattr(errors, kind), OSError)
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", refuse)
     assert error_of(crais.NoInputError, "hf://org/vae", revision="v9") == f"hf://org/vae: {message}"
+
+
+def test_a_repository_without_a_model(cache, monkeypatch):
+    class Missing(pytest.importorskip("huggingface_hub.errors").EntryNotFoundError):
+        def __init__(self):
+            pass
+
+    def refuse(*_, **__):
+        raise Missing
+
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", refuse)
+    assert error_of(crais.NoInputError, "hf://org/vae", revision="v9") == (
+        "hf://org/vae: no model.safetensors or model.pt2 at revision v9; name a file, as hf://org/vae/FILE"
+    )

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import crais
-from crais.particles import Particles
+from crais.particles import resampled
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -84,27 +84,6 @@ def test_the_page_of_a_function_has_its_notes_and_names_no_command(page_run, tmp
     assert page["summary"]["in_memory"]
 
 
-class WrongGradient(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, z):
-        ctx.save_for_backward(z)
-        return skewed(z)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (z,) = ctx.saved_tensors
-        return 5 * grad.unsqueeze(1) * z  # of the wrong sign and size
-
-
-def test_the_gradient_is_the_function_s_own():
-    """A wrong gradient loses chains: moves are refused. The right one is autograd's."""
-    flags = {"dim": 2, "steps": 50, "step_size": 0.3, **ALONE}
-    right, wrong = (normalizer(density, **flags) for density in (skewed, WrongGradient.apply))
-    assert right.accept_prob.mean() > 0.95
-    assert right.accept_prob.mean() > wrong.accept_prob.mean() + 0.1
-    assert abs(wrong.mean - math.log(math.pi)) < 1  # refused moves leave the estimate right
-
-
 def in_mode(layer, training):
     net = torch.nn.Sequential(torch.nn.Linear(4, 32), torch.nn.SiLU(), layer, torch.nn.Linear(32, 1))
     net.double().train(training)
@@ -170,12 +149,8 @@ def test_samples_of_names_are_in_the_users_coordinates():
 
 
 def test_draws_of_equal_weight():
-    particles = Particles(
-        torch.arange(4.0, dtype=torch.float64).view(1, 4, 1),
-        torch.tensor([[0.5, 0.25, 0.25, 0.0]], dtype=torch.float64).log(),
-        lambda z: z,
-    )
-    counts = particles.draws(400, seed=1).flatten().long().bincount(minlength=4)
+    z, weights = torch.arange(4.0).view(1, 4, 1), torch.tensor([[0.5, 0.25, 0.25, 0.0]])
+    counts = resampled(z, weights.log().double(), 400, seed=1).flatten().long().bincount(minlength=4)
     assert counts.tolist() == [200, 100, 100, 0]
 
 

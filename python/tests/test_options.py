@@ -59,7 +59,7 @@ def type_of(name, flag):
 
 def typed_dict(name, types):
     entries = [f'"{key}": {kind},'.replace(" ", "\0") for key, kind in types.items()]
-    lines = textwrap.wrap(" ".join(entries), 96, break_long_words=False, break_on_hyphens=False)
+    lines = textwrap.wrap(" ".join(entries), 116, break_long_words=False, break_on_hyphens=False)
     body = "".join(f"    {line}\n".replace("\0", " ") for line in lines)
     return f'{name} = TypedDict("{name}", {{\n{body}}}, total=False)\n'
 

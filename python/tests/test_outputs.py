@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from support import alike
 from torch import Tensor
 from torch import distributions as D
 
@@ -31,11 +32,6 @@ class ModelOutput(OrderedDict):
     """As in pythae and transformers: entries are attributes too."""
 
 
-def same(found, wanted):
-    assert found.summary["evaluator"] == wanted.summary["evaluator"]
-    np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, rtol=1e-4, atol=1e-3)
-
-
 @pytest.mark.parametrize(
     "wrap",
     [
@@ -57,7 +53,7 @@ def test_the_output_is_found_by_name_or_shape(mlp, curved, images, wrap):
         decoder = lambda z, m=model: m.decoder(z).view(-1, 6, 6)
         given = {"images": images[:4], "likelihood": crais.Bernoulli(), **CHEAP}
         found = crais.evaluate(decoder=lambda z, d=decoder: wrap(d(z), z), **given)
-        same(found, crais.evaluate(decoder=decoder, **given))
+        alike(found, crais.evaluate(decoder=decoder, **given))
 
 
 def net(seed=0, outputs=10):
@@ -108,7 +104,7 @@ def test_a_distribution_is_the_likelihood_of_its_name(name):
     options = CHEAP | {"base": "laplace"}
     wanted = crais.evaluate(decoder=output, images=x, likelihood=likelihood, **options)
     found = crais.evaluate(decoder=distribution, images=x, **options)
-    same(found, wanted)
+    alike(found, wanted)
     name_of = [r.summary["model"]["likelihood"] for r in (found, wanted)]
     assert name_of[0] == name_of[1]
 
@@ -173,7 +169,7 @@ def test_any_other_distribution_is_taken_as_it_is(distribution, tmp_path):
     rows = log_joint_of_rows if distribution(torch.zeros(1, 4)).event_shape else log_joint
     options = CHEAP | {"base": "laplace"}
     wanted = crais.evaluate(log_joint=rows, images=x, **options)
-    same(crais.evaluate(decoder=distribution, images=x, **options), wanted)
+    alike(crais.evaluate(decoder=distribution, images=x, **options), wanted)
 
 
 def test_a_scale_that_depends_on_z_is_not_fixed():
@@ -184,7 +180,7 @@ def test_a_scale_that_depends_on_z_is_not_fixed():
         decoder=lambda z: (ONE(z), distribution(z).scale.log()), images=x,
         likelihood=crais.Gaussian(scale="log_sd"), **CHEAP,
     )  # fmt: skip
-    same(crais.evaluate(decoder=distribution, images=x, **CHEAP), wanted)
+    alike(crais.evaluate(decoder=distribution, images=x, **CHEAP), wanted)
 
 
 LOG_SD = lambda z: TWO(z) - 1
@@ -204,7 +200,7 @@ def test_a_name_says_what_gives_the_scale(way):
     x = draws(lambda z: D.Normal(ONE(z), LOG_SD(z).exp()))
     options = CHEAP | {"base": "laplace", "images": x}
     wanted = crais.evaluate(decoder=lambda z: (ONE(z), LOG_SD(z)), likelihood=crais.Gaussian("log_sd"), **options)
-    same(crais.evaluate(decoder=decoder, likelihood=likelihood, **options), wanted)
+    alike(crais.evaluate(decoder=decoder, likelihood=likelihood, **options), wanted)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +278,7 @@ def test_counts_of_scvi_are_known():
         z = torch.randn(12, 4)
         x = same_in_crais["likelihood"].draw((ONE(z), TWO(z)), (12, 10))
     options = CHEAP | {"base": "laplace"}
-    same(crais.evaluate(decoder=decode, images=x, **options), crais.evaluate(images=x, **same_in_crais, **options))
+    alike(crais.evaluate(decoder=decode, images=x, **options), crais.evaluate(images=x, **same_in_crais, **options))
 
 
 def test_means_outside_the_domain_that_is_said_are_noted():
@@ -319,7 +315,7 @@ def test_symbols_are_of_any_number_and_order():
     first = {"decoder": lambda z: FIFTY(z).view(-1, 10, 5).transpose(1, 2)}
     last = {"decoder": lambda z: {"logits": FIFTY(z).view(-1, 10, 5)}}
     given = {"images": x, "likelihood": crais.Categorical(5), **CHEAP}
-    same(crais.evaluate(**last, **given), crais.evaluate(**first, **given))
+    alike(crais.evaluate(**last, **given), crais.evaluate(**first, **given))
     for likelihood, words in ((crais.Categorical(), "256 classes"), (crais.Categorical(6), "6 classes")):
         with pytest.raises(crais.UsageError, match=words + r".*\[2, 5, 10\]"):
             crais.evaluate(**(given | first | {"likelihood": likelihood}))
@@ -360,7 +356,7 @@ def test_a_likelihood_has_a_name_as_on_the_command_line(name, likelihood, tmp_pa
     decode = (lambda z: ONE(z).sigmoid()) if "probs" in name else ONE
     options = {"decoder": decode, "images": torch.ones(3, 10), **CHEAP}
     found = crais.evaluate(likelihood=name, **options)
-    same(found, crais.evaluate(likelihood=likelihood, **options))
+    alike(found, crais.evaluate(likelihood=likelihood, **options))
     given = {"decoder": decode, "image_shape": (10,), "latent": 4, "simulate": 8, "quiet": True}
     assert crais.export(tmp_path / "m.pt", likelihood=name, **given).value_error < 1e-3
 

@@ -344,15 +344,6 @@ def of_zuko() -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
     return flow, lambda z: flow().log_prob(z)
 
 
-def of_zuko_with_an_own_base() -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
-    zuko = pytest.importorskip("zuko")
-    base = zuko.lazy.UnconditionalDistribution(
-        zuko.distributions.DiagNormal, torch.ones(LATENT), torch.full((LATENT,), 0.5), buffer=True
-    )
-    flow = zuko.flows.Flow(zuko.flows.MAF(LATENT, transforms=1).transform, base)
-    return flow, lambda z: flow().log_prob(z)
-
-
 def of_normflows() -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
     nf = pytest.importorskip("normflows")
     net = nf.nets.MLP([LATENT // 2, 8, LATENT], init_zeros=False)
@@ -367,7 +358,7 @@ def of_no_package() -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
     return Skewed(), Skewed().log_prob
 
 
-OTHERS = {"zuko": of_zuko, "zuko, own base": of_zuko_with_an_own_base, "normflows": of_normflows, "none": of_no_package}
+OTHERS = {"zuko": of_zuko, "normflows": of_normflows, "none": of_no_package}
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -392,8 +383,6 @@ def test_what_is_no_prior_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["zuko", "none"])
 def test_flows_of_other_packages_have_estimates_and_certificates(name: str, compiled) -> None:
-    import crais
-
     torch.manual_seed(7)
     flow, log_prob = OTHERS[name]()
     options = {"decoder": decoder(), "likelihood": crais.Bernoulli(), "latent": LATENT,
@@ -408,8 +397,6 @@ def test_flows_of_other_packages_have_estimates_and_certificates(name: str, comp
 
 
 def test_modes_of_parts_are_as_before(compiled) -> None:
-    import crais
-
     flow = Coupling().eval()
     prior = crais.Flow(flow)
     crais.evaluate(

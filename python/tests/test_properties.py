@@ -59,32 +59,7 @@ def of_prior_transform(loc, scale, order, shift):
             "prior_transform": lambda u: loc + sd * torch.special.ndtri(u)}  # fmt: skip
 
 
-def of_pyro(loc, scale, order, shift):
-    pyro = pytest.importorskip("pyro")
-    y, sd = (loc + scale * Y)[order], (scale * SDS)[order]
-
-    def model():
-        z = pyro.sample("z", pyro.distributions.Normal(loc * torch.ones(2).double(), sd).to_event(1))
-        pyro.sample("y", pyro.distributions.Normal(z, scale).to_event(1), obs=y)
-        pyro.factor("shift", torch.tensor(shift, dtype=torch.float64))
-
-    return {"target": model}
-
-
-def of_numpyro(loc, scale, order, shift):
-    numpyro = pytest.importorskip("numpyro")
-    dist = pytest.importorskip("numpyro.distributions")
-    y, sd = (loc + scale * Y)[order].numpy(), (scale * SDS)[order].numpy()
-
-    def model():
-        z = numpyro.sample("z", dist.Normal(loc, sd).to_event(1))
-        numpyro.sample("y", dist.Normal(z, scale).to_event(1), obs=y)
-        numpyro.factor("shift", shift)
-
-    return {"target": model}
-
-
-KINDS = [of_support, of_half_lines, of_prior, of_prior_transform, of_pyro, of_numpyro]
+KINDS = [of_support, of_half_lines, of_prior, of_prior_transform]
 CHANGES = {
     "as it is": {},
     "shifted": {"shift": 1e12},

@@ -155,23 +155,14 @@ def test_a_second_run_computes_nothing_but_what_is_lost(capsys, whole):
     assert (first / "figure-2d/plans.csv").stat().st_size > 0
 
 
+NO_RESULTS = "{}", "7", '"failed"', '{"failed": 7}', '{"ess": "7"}', '{"ess": 7}', '{"ess": [[7]]}', '{"ess": [null]}'
+
+
 @pytest.mark.parametrize(
     ("code", "pattern", "damage", "word"),
     [
         (65, ".*", "[]", "is damaged; delete it"),
-        *(
-            (65, '"result":.*', f'"result": {result}}}', "is damaged; delete it")
-            for result in (
-                "{}",
-                "7",
-                '"failed"',
-                '{"failed": 7}',
-                '{"ess": "7"}',
-                '{"ess": 7}',
-                '{"ess": [[7]]}',
-                '{"ess": [null]}',
-            )
-        ),
+        *((65, '"result":.*', f'"result": {result}}}', "is damaged; delete it") for result in NO_RESULTS),
         (65, '"key": "', '"key": "other', "is damaged; delete it"),
         (64, '"sources": "', '"sources": "other', "another build has computed this"),
     ],

@@ -3,7 +3,9 @@
 import math
 
 import pytest
+import support
 import torch
+from support import LOG_2PI
 from torch import distributions as D
 from torch.distributions import constraints
 
@@ -15,14 +17,12 @@ from crais.errors import InternalError
 pytestmark = pytest.mark.usefixtures("compiled")
 OPTIONS = {"steps": 32, "chains": 32, "problems": 5, "base": "laplace"}
 OPTIONS |= {"witness": "none", "progress": False}
-LOG_2PI = math.log(2 * math.pi)
 HALF = constraints.positive
 
 
 def close(found, truth):
     assert not found.flagged, found.reasons
-    assert abs(found.mean - truth) < 5 * found.mc_se + 1e-3, (found.mean, found.mc_se, truth)
-    assert found.mc_se < 0.05
+    support.close(found, truth, slack=1e-3)
 
 
 # No number of a density is another.

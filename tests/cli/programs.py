@@ -199,23 +199,3 @@ def lines(file: Path | str) -> list[str]:
 def idx_images(count: int, height: int, width: int, pixels: bytes) -> bytes:
     """A file of images in MNIST's format."""
     return struct.pack(">4i", 2051, count, height, width) + pixels
-
-
-# What does nothing beside flags that begin so.
-_IDLE = {
-    "--budget": {"--chains", "--steps"},
-    "--method bidirectional": {"--witness"},
-    "--method elbo": {"--chains", "--steps"},
-    "--method iwae": {"--chains", "--steps", "--witness"},
-    "--method mcd": {"--steps", "--step-size", "--witness"},
-    "--preset paper": {"--steps"},
-    "--schedule c": {"--steps"},
-    "--schedule ess": {"--steps"},
-}
-
-
-def beside(flags: str, args: list[str]) -> list[str]:
-    """Arguments and `flags`, without those of the arguments that would do nothing beside them."""
-    names = {name for begin, idle in _IDLE.items() if begin in flags for name in idle}
-    places = {i + j for i, arg in enumerate(args) if arg in names for j in (0, 1)}
-    return [*(arg for i, arg in enumerate(args) if i not in places), *flags.split()]

@@ -81,7 +81,7 @@ class Store:
 
     def _make(self, key: str, compute: Callable[[], Values]) -> None:
         self._done[key] = result = compute()
-        cell = {"key": key, "computed_by": json.loads(extension().computed_by()), "result": result}
+        cell = {"key": key, "computed_by": extension().computed_by(), "result": result}
         extension().write_file(str(self._path(key)), json.dumps(cell))
 
     def _has(self, key: str) -> bool:
@@ -90,7 +90,7 @@ class Store:
             return key in self._done
         try:
             cell = json.loads(path.read_text())
-            result, by = cell["result"], json.dumps(cell["computed_by"])
+            result, by = cell["result"], cell["computed_by"]
             if not result or cell["key"] != key or not isinstance(result.get("failed", ""), str):
                 raise ValueError
             for numbers in [] if "failed" in result else result.values():
@@ -195,7 +195,7 @@ def subject_of(
         if target.startswith("logistic-regression"):
             own["data_dir"] = options.data_dir
         probe, *known = extension().known(target, by_flag(own), max(int(particles), 1))
-        return Subject(target, own, [target, probe], False, None, int(particles), *known)
+        return Subject(target, own, [target, float(probe)], False, None, int(particles), *known)
     file = folder / model if model else Path(options.checkpoint)
     own |= {"simulate": int(images)} if model else {"limit": int(images), "data_dir": options.data_dir}
     pixels = crais.evaluate(str(file), method="iwae:1", progress=False, **own).images

@@ -183,6 +183,10 @@ def number(values: Values, words: str) -> float:
         return math.nan
 
 
+def _fixed(value: float, digits: int) -> str:
+    return str(extension().fixed(value, digits) if math.isfinite(value) else value)
+
+
 def cell_of(column: str, values: Values, measures: Values, result: Variant) -> Cell:
     """The cell of a column: "header = text with {names}", or "header = expression:DECIMALS".
 
@@ -194,18 +198,18 @@ def cell_of(column: str, values: Values, measures: Values, result: Variant) -> C
         shown = text(values, words).strip()
         return header, shown, shown
     total, spread, places, at_length, or_reason = _NUMBER.findall(words)[0]
-    both, digits, fixed = {**values, **measures}, int(places), extension().fixed
-    shown = fixed(value := number(both, total), digits)
+    both, digits = {**values, **measures}, int(places)
+    shown = _fixed(value := number(both, total), digits)
     if or_reason and result.failed:
         shown = re.split("[(;:]", result.failed)[0].strip()
     elif math.isnan(value):
         shown = "-"
     elif spread:
-        shown += f" +- {fixed(number(both, spread), digits)}"
+        shown += f" +- {_fixed(number(both, spread), digits)}"
     elif at_length and not is_fair(both["transitions"], number(values, "steps")):
-        shown += f" (M = {fixed(both['transitions'], 0)})"
+        shown += f" (M = {_fixed(both['transitions'], 0)})"
     else:
-        return header, shown, extension().shortest(value)
+        return header, shown, extension().shortest(value) if math.isfinite(value) else shown
     return header, shown, shown
 
 

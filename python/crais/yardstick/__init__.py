@@ -58,9 +58,8 @@ def names() -> list[str]:
 def get(name: str, data_dir: str | os.PathLike[str] | None = None) -> Density:
     """The density of that name.
 
-    Regressions on Pima, Sonar and Ionosphere read a file of `data_dir`, else of $CRAIS_DATA or
-    ./data, and there also of uci and logz. Raises UsageError for an unknown name, NoInputError
-    where the file is missing.
+    Regressions on Pima, Sonar and Ionosphere read a file of `data_dir`, else of $CRAIS_DATA or ./data, and there also
+    of uci and logz. Raises UsageError for an unknown name, NoInputError where the file is missing.
     """
     if name not in _MAKERS:
         raise UsageError(f"no density {name!r}; there are {', '.join(_MAKERS)}")

@@ -1,11 +1,9 @@
 #include "programs/estimate_logz/logz_run.h"
 
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "core/rng.h"
-#include "core/spec.h"
 #include "evidence/evidence.h"
 #include "io/json.h"
 #include "programs/estimate_logz/report.h"
@@ -67,13 +65,6 @@ std::optional<json> cloud_of(const LogzSettings& settings, const RunResults& res
   return points;
 }
 
-/// Densities of python/crais/yardstick.
-const std::set<std::string> kOfPython = {
-    "beta-binomial", "brownian",       "cox-process", "eggbox",        "eight-schools",
-    "forty-normals", "half-normal",    "horseshoe",   "item-response", "narrow",
-    "radon",         "rosenbrock-box", "seeds",       "shells",        "stochastic-volatility",
-    "two-normals",   "two-widths"};
-
 }  // namespace
 
 std::shared_ptr<const Target> named_target(const LogzSettings& settings) {
@@ -81,11 +72,6 @@ std::shared_ptr<const Target> named_target(const LogzSettings& settings) {
     throw argument_error(settings.target,
                          ": only the command of the Python package runs a function of Python; `pip "
                          "install .` installs it");
-  const std::string name = Spec(settings.target).name();
-  if (kOfPython.count(name) > 0)
-    throw argument_error(name,
-                         ": the Python package has this density: `python3 -m crais.yardstick ",
-                         name, "`, or crais.yardstick.get(\"", name, "\")");
   return TargetRegistry::instance().make(
       "target", settings.target,
       {settings.problems, at::TensorOptions().device(settings.device).dtype(settings.dtype),
