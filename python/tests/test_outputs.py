@@ -248,7 +248,7 @@ def test_a_likelihood_of_ones_own_needs_log_prob_alone():
     found = crais.evaluate(likelihood=Own(), **options)
     derived = type("Derived", (crais.Likelihood,), {"sd": 1.0, "log_prob": Own.log_prob})
     for other in (Own, derived()):
-        same(crais.evaluate(likelihood=other, **options), found)
+        alike(crais.evaluate(likelihood=other, **options), found)
     assert found.summary["model"]["likelihood"] == "Own"
     wanted = crais.evaluate(likelihood=crais.Gaussian(1.0), **options)
     np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, atol=0.3)

@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -90,8 +91,8 @@ struct ModeOptions {
   int64_t rounds = 0;               ///< of Newton's method to one mode
   int64_t starts = 0, batches = 0;  ///< of a search for all modes: starts of a batch
 };
-/// A base that is known.
-std::unique_ptr<BaseRule> make_given(const AffineMap& map);
+using MapOfTarget = std::function<AffineMap(const Target&)>;  ///< needs no fit
+std::unique_ptr<BaseRule> make_given(MapOfTarget map);
 std::unique_ptr<BaseRule> make_laplace(const ModeOptions& options = {});
 std::unique_ptr<BaseRule> make_modes(const ModeOptions& options = {}, const BaseOptions& of = {});
 

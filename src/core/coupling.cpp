@@ -29,15 +29,14 @@ Coupling::Coupling(at::Tensor dependent, at::Tensor others, at::Tensor loc, at::
       steps_(std::move(steps)) {
   const int64_t a = others_.size(0), b = dependent_.size(0);
   TORCH_CHECK(
-      (!links_.defined() || links_.sizes() == at::IntArrayRef({b, b})) &&
+      (links_.numel() == 0 || links_.sizes() == at::IntArrayRef({b, b})) &&
           mean_.sizes() == at::IntArrayRef({b, 1 + 2 * a}) && log_scale_.sizes() == mean_.sizes() &&
           knees_.sizes() == at::IntArrayRef({b, 1 + a}) && steps_.sizes() == at::IntArrayRef({b}),
       "coupling: the weights do not fit ", b, " coordinates that depend on ", a);
-  if (links_.defined()) {
-    const at::Tensor eye = at::eye(b, links_.options());
+  const at::Tensor eye = at::eye(b, links_.options());
+  if (links_.numel() > 0)
     mix_ = at::linalg_solve_triangular(eye - links_, eye, /*upper=*/false, /*left=*/true,
                                        /*unitriangular=*/true);
-  }
   at_loc_ = -knee(knees_.select(1, 0));
 }
 
@@ -98,14 +97,14 @@ at::Tensor Coupling::pull_back(const at::Tensor& grad_z, const at::Tensor& u) co
   const int64_t num = others_.size(0);
   const Conditional c = given(u.index_select(-1, others_));
   const at::Tensor u_b = u.index_select(-1, dependent_);
-  const at::Tensor grad_b = grad_z.index_select(-1, dependent_),
-                   by_mean = mix_.defined() ? at::matmul(grad_b, mix_) : grad_b;
+  at::Tensor by_mean = grad_z.index_select(-1, dependent_);
+  if (mix_.defined()) by_mean = at::matmul(by_mean, mix_);
   const at::Tensor by_u = by_mean * c.log_scale.exp();
   const at::Tensor by_log_scale = (by_u * u_b + 1).masked_fill(c.is_bounded, 0);
   const at::Tensor pulled_mean = at::matmul(by_mean, mean_),
                    pulled_scale = at::matmul(by_log_scale, log_scale_);
-  const at::Tensor at_step = step(c.t);
-  const at::Tensor by_t = (1 - at_step) * (by_log_scale + 2 * at_step * steps_ * by_mean);
+  const at::Tensor at_step = step(c.t),
+                   by_t = (1 - at_step) * (by_log_scale + 2 * at_step * steps_ * by_mean);
   const at::Tensor by_x =
       pulled_mean.slice(-1, 1, 1 + num) + 2 * bounded(c.x) * pulled_mean.slice(-1, 1 + num) +
       pulled_scale.slice(-1, 1, 1 + num) + (step(c.x) - 1) * pulled_scale.slice(-1, 1 + num) +
@@ -115,10 +114,9 @@ at::Tensor Coupling::pull_back(const at::Tensor& grad_z, const at::Tensor& u) co
 
 std::shared_ptr<const Bijection> Coupling::to(const at::TensorOptions& options) const {
   const at::TensorOptions index = options.dtype(at::kLong);
-  return std::make_shared<Coupling>(
-      dependent_.to(index), others_.to(index), loc_.to(options), scale_.to(options),
-      links_.defined() ? links_.to(options) : links_, mean_.to(options), log_scale_.to(options),
-      knees_.to(options), steps_.to(options));
+  return std::make_shared<Coupling>(dependent_.to(index), others_.to(index), loc_.to(options),
+                                    scale_.to(options), links_.to(options), mean_.to(options),
+                                    log_scale_.to(options), knees_.to(options), steps_.to(options));
 }
 
 }  // namespace crais

@@ -16,8 +16,7 @@ namespace crais {
 ///
 /// s is linear on both sides of smooth knees. Each x has one at 0, and each coordinate of b may
 /// have its own, where an affine function t of x is 0. m has functions of one coordinate each,
-/// quadratic near loc and linear far away, and a step of each coordinate across its own knee. L is
-/// strictly lower-triangular.
+/// quadratic near loc and linear far away, and a step of each coordinate across its own knee.
 ///
 /// If log tau is in a, then s can undo the funnel of a hierarchical model, whose effects have the
 /// scale tau: where data say more of an effect than tau does, s bends, and the mean steps from that
@@ -25,10 +24,10 @@ namespace crais {
 class Coupling : public Bijection {
  public:
   /// `dependent` [b] and `others` [a], int64, are all D coordinates. `loc` and `scale` are [a],
-  /// `links` is L [b,b], undefined for none. `mean` [b,1+2a] has the weights of 1, x and bow(x), and
-  /// `log_scale` [b,1+2a] those of 1, x and knee(x). `knees` [b,1+a] has those of 1 and x in t: s
-  /// is less by knee(t). `steps` [b] has the weights of step(t) in the mean. exp(s) is at most e^20
-  /// times as large or small as at loc.
+  /// `links` is L [b,b], strictly lower-triangular, or empty. `mean` [b,1+2a] has the weights of 1,
+  /// x and bow(x), and `log_scale` [b,1+2a] those of 1, x and knee(x). `knees` [b,1+a] has those of
+  /// 1 and x in t: s is less by knee(t). `steps` [b] has the weights of step(t) in the mean. exp(s)
+  /// is at most e^20 times as large or small as at loc.
   Coupling(at::Tensor dependent, at::Tensor others, at::Tensor loc, at::Tensor scale,
            at::Tensor links, at::Tensor mean, at::Tensor log_scale, at::Tensor knees,
            at::Tensor steps);
@@ -52,10 +51,9 @@ class Coupling : public Bijection {
 
  private:
   struct Conditional {
-    at::Tensor x, t;        // [...,a] and [...,b]
-    at::Tensor mean;        // [...,b]: without links
-    at::Tensor log_scale;   // [...,b]
-    at::Tensor is_bounded;  // [...,b] bool: the log-scale ends here
+    at::Tensor x, t;             // [...,a] and [...,b]
+    at::Tensor mean, log_scale;  // [...,b]: without links
+    at::Tensor is_bounded;       // [...,b] bool: the log-scale ends here
   };
   Conditional given(const at::Tensor& a) const;
   /// Coordinates a and b in their places: [...,D].

@@ -14,6 +14,8 @@
 
 namespace crais {
 
+constexpr double kWorthwhile = 0.05;  // nats that a richer fit must gain
+
 /// How scales depend on a few coordinates, the drivers, as curvatures show it.
 struct Funnels {
   at::Tensor drivers;     // [D] bool

@@ -1,5 +1,5 @@
-// The base of a density of many dimensions. Particles would be too few for covariances, and widening
-// costs nats in proportion to the dimension: curvatures say all.
+// The base of a density of many dimensions. Particles would be too few for covariances, and wider
+// normals cost nats in proportion to the dimension: curvatures say all.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,6 +16,8 @@
 namespace crais {
 namespace {
 
+constexpr double kStep = 0.01;  // of a difference, in standard deviations
+
 at::Tensor on_host(const at::Tensor& x) { return x.to(at::kCPU, at::kDouble); }
 
 /// The gradient of log gamma at z [N,D] on the host: [N,D].
@@ -28,16 +30,14 @@ at::Tensor gradient_of(const Target& one, const at::Tensor& z) {
 /// one direction across the line, in which all other coordinates have a part. Cost: 4 D gradients.
 at::Tensor changes_across(const Target& one, const at::Tensor& loc, const at::Tensor& root,
                           const at::Tensor& lines, at::Generator& rng) {
-  constexpr int64_t kTogether = 128;
-  constexpr double kStep = 0.01;
   const at::Tensor unit = root / root.norm(2, {1}, /*keepdim=*/true);
   const at::Tensor e = at::randn({root.size(0)}, rng, at::kDouble).sign();
   const at::Tensor across = at::matmul(e - at::mv(unit, e).unsqueeze(1) * unit, root.t());
   std::vector<at::Tensor> changes;
-  for (int64_t j = 0; j < root.size(0); j += kTogether) {
+  for (int64_t j = 0; j < root.size(0); j += kManyDims) {
     stop_if_interrupted();
-    const at::Tensor line = lines.slice(0, j, j + kTogether),
-                     step = kStep * across.slice(0, j, j + kTogether);
+    const at::Tensor line = lines.slice(0, j, j + kManyDims),
+                     step = kStep * across.slice(0, j, j + kManyDims);
     const auto curvature = [&](const at::Tensor& z) {
       return ((gradient_of(one, z - step) - gradient_of(one, z + step)) * step).sum(1);
     };
@@ -51,21 +51,20 @@ at::Tensor changes_across(const Target& one, const at::Tensor& loc, const at::Te
 /// on it. Null if the density is not concave there.                          [Rue et al. 2009]
 std::shared_ptr<const Coupling> coupling_of(const Target& one, const AffineMap& q,
                                             at::Generator& rng, Cost& cost) {
-  constexpr double kReach = 2;  // standard deviations of the driver
-  constexpr int64_t kPlaces = 5;
   const int64_t dim = one.dim();
   const at::Tensor loc = on_host(q.loc())[0], root = on_host(q.matrix())[0],
                    scale = root.norm(2, {1}),
                    lines = at::matmul(root, root.t()) / scale.unsqueeze(1);
   const at::Tensor driver = changes_across(one, loc, root, lines, rng).argmax().view({1}),
                    rest = (at::arange(dim) != driver).nonzero().squeeze(1);
-  const at::Tensor x = at::linspace(-kReach, kReach, kPlaces, loc.options()).unsqueeze(1),
-                   z = loc + x * lines.index_select(0, driver);
-  const at::Tensor index = at::zeros({kPlaces}, one.options().dtype(at::kLong));
+  const at::Tensor x = at::arange(-2, 3, loc.options()).unsqueeze(1),  // standard deviations
+
+      z = loc + x * lines.index_select(0, driver);
+  const at::Tensor index = at::zeros({x.size(0)}, one.options().dtype(at::kLong));
   const at::Tensor precision = on_host(one.select(index)->curvature(z.to(one.options())))
                                    .index_select(1, rest)
                                    .index_select(2, rest);
-  cost += Cost::with_gradient(4 * dim + kPlaces * (one.curvature_cost() + 1));
+  cost += Cost::with_gradient(4 * dim + x.size(0) * (one.curvature_cost() + 1));
   const auto factored = at::linalg_cholesky_ex(precision);
   if ((std::get<1>(factored) != 0).any().item<bool>()) return {};
   const at::Tensor slope = gradient_of(one, z).index_select(1, rest).unsqueeze(2);
@@ -79,14 +78,14 @@ std::shared_ptr<const Coupling> coupling_of(const Target& one, const AffineMap& 
       weights(Coupling::knee(x), -0.5 * precision.diagonal(0, 1, 2).log()).contiguous();
   log_scale.select(1, 0).zero_();
   if (!mean.isfinite().all().item<bool>()) return {};
-  return std::make_shared<Coupling>(
-      rest, driver, loc.index_select(0, driver), scale.index_select(0, driver), at::Tensor(), mean,
-      log_scale, at::zeros({dim - 1, 2}, loc.options()), at::zeros({dim - 1}, loc.options()));
+  return std::make_shared<Coupling>(rest, driver, loc.index_select(0, driver),
+                                    scale.index_select(0, driver), at::zeros({0}, loc.options()),
+                                    mean, log_scale, at::zeros({dim - 1, 2}, loc.options()),
+                                    at::zeros({dim - 1}, loc.options()));
 }
 
 /// `q` in the coordinates of `bijection`, by its slopes at the middle.
 AffineMap seen_in(const Bijection& bijection, const AffineMap& q) {
-  constexpr double kStep = 1e-4;
   const at::Tensor loc = on_host(q.loc())[0], columns = on_host(q.matrix())[0].t();
   const at::Tensor u = bijection.to_u(loc),
                    slopes = (bijection.to_u(loc + kStep * columns) - u) / kStep;
@@ -105,13 +104,11 @@ std::shared_ptr<const Bijection> heavy_tails(const AffineMap& q, const at::Tenso
 
 Base fit_many_dims(const Target& one, const BaseOptions& options, int64_t draws,
                    at::Generator& rng) {
-  constexpr int64_t kDraws = 256;   // that compare bounds, the same for all
-  constexpr double kAsGood = 0.05;  // nats
   Cost cost;
   double highest = -std::numeric_limits<double>::infinity();
   std::optional<Base> best;
   auto in = one.shared();
-  const at::Tensor same = fill_normal(at::empty({1, kDraws, one.dim()}, one.options()), rng);
+  const at::Tensor same = fill_normal(at::empty({1, draws, one.dim()}, one.options()), rng);
   const auto take = [&](std::unique_ptr<BaseRule> rule, const NearestOptions& nearest) {
     Base base = make_variational(std::move(rule), nearest)->build(*in, rng);
     cost += base.cost;
@@ -122,9 +119,9 @@ Base fit_many_dims(const Target& one, const BaseOptions& options, int64_t draws,
     const at::Tensor height = PartitionedTarget(*in, base.map, partition)
                                   .log_density(base.map.to_z(e))
                                   .nan_to_num(-INFINITY);
-    cost += Cost{parts * kDraws, 0};
+    cost += Cost{parts * draws, 0};
     const double bound = at::logsumexp(evidence_bound(height, e, base.map), 0).item<double>();
-    if (best && !(bound > highest + kAsGood)) return false;
+    if (best && !(bound > highest + kWorthwhile)) return false;
     best = std::move(base);
     highest = bound;
     return true;
@@ -139,7 +136,8 @@ Base fit_many_dims(const Target& one, const BaseOptions& options, int64_t draws,
     while (const auto found = coupling_of(*in, best->main_parts(), rng, cost)) {
       const auto coupling = found->to(in->options());
       in = transformed(in, coupling);
-      if (!take(make_given(seen_in(*found, best->main_parts())), {})) break;
+      const AffineMap start = seen_in(*found, best->main_parts());
+      if (!take(make_given([&](const Target&) { return start; }), {})) break;
       whole = whole ? std::make_shared<Composition>(whole, coupling) : coupling;
       drivers = drivers | found->drives();
     }

@@ -26,7 +26,6 @@
 #include "core/transition.h"
 #include "evidence/fits.h"
 #include "samplers/coupled.h"
-#include "samplers/importance.h"
 #include "samplers/plan.h"
 #include "samplers/settling.h"
 #include "targets/partitioned.h"
@@ -201,8 +200,7 @@ class Mixture : public BaseRule {
   static constexpr int64_t kMoreRounds = 7;   // while each gains more than kClear
   static constexpr int64_t kRefit = 0;        // in place of a number of normals
   static constexpr double kSmall = 0.02, kCertain = 0.05, kVague = 0.2, kClear = 0.3;  // nats
-  static constexpr double kFar = 5;        // nats of the density above its normals
-  static constexpr double kAsGood = 0.05;  // nats of draws that a fit has not seen
+  static constexpr double kFar = 5;  // nats of the density above its normals
 
   struct Temperatures {
     std::string schedule;
@@ -400,7 +398,7 @@ class Mixture : public BaseRule {
             mean_log_density(fit(bijections.draws_for(kind), found, count, parts, host), test);
         if (found && height < before) break;  // in straight coordinates more would not come back
         before = height;
-        if (!(height > highest + kAsGood)) continue;
+        if (!(height > highest + kWorthwhile)) continue;
         highest = height;
         best = count;
         best_kind = kind;
@@ -422,7 +420,7 @@ class Mixture : public BaseRule {
       const MaybeBijection coupling = fits.of(Kind::kCoupling);
       return mean_log_density(fit(fits.draws_for(Kind::kCoupling), coupling, 1, parts, host), test);
     };
-    return height(blind) > height(knowing) + kAsGood ? blind : knowing;
+    return height(blind) > height(knowing) + kWorthwhile ? blind : knowing;
   }
 
   /// The kinds of bijections that a fit may have. A coupling also holds where there were no draws.

@@ -16,9 +16,10 @@
 namespace crais {
 namespace {
 
-/// Chains of a replicate whose base has few parts; of each part; of all parts that are many.
+/// Chains of a pilot, or a replicate whose base has few parts; of each part; of all parts that are
+/// many.
 constexpr int64_t kFewChains = 16, kFewestOfPart = 4, kChainsOfParts = 128;
-constexpr int64_t kPilotChains = 16, kFewestSteps = 32, kMostSteps = 300;
+constexpr int64_t kFewestSteps = 32, kMostSteps = 300;
 
 /// Replicates of one density, by the parts of their base.
 struct Replicates {
@@ -39,7 +40,7 @@ struct Replicates {
         count(in_parts.partition() ? in_parts.partition()->num_problems : in_parts.num_problems()),
         each(in_parts.num_problems() / count),
         few(std::clamp(kChainsOfParts / each, kFewestOfPart, kFewChains)),
-        pilots_per_chain(static_cast<double>(kPilotChains) / static_cast<double>(all)),
+        pilots_per_chain(static_cast<double>(kFewChains) / static_cast<double>(all)),
         has_witness(estimator_parts.options.witness && (estimator_parts.options.base == "auto" ||
                                                         is_mixture(estimator_parts.options.base))),
         last(has_witness ? 1 : 0) {}
@@ -91,7 +92,7 @@ struct Replicates {
                  at::Generator& rng) const {
     PilotOptions options = parts.pilot;
     if (keeps_steps) options.interpolate = 0;
-    options.num_particles = std::max(kPilotChains, parts.options.pilot_chains.value_or(0));
+    options.num_particles = std::max(kFewChains, parts.options.pilot_chains.value_or(0));
     options.shared = false;
     PilotRun pilot = run_pilot(one(), *parts.path, rule, *parts.transition, options, rng);
     pilot.plan.num_particles = chains;
