@@ -16,7 +16,7 @@
 namespace crais {
 namespace {
 
-constexpr double kStep = 0.01;  // of a difference, in standard deviations
+constexpr double kDifference = 0.01;  // of a difference, in standard deviations
 
 at::Tensor on_host(const at::Tensor& x) { return x.to(at::kCPU, at::kDouble); }
 
@@ -37,7 +37,7 @@ at::Tensor changes_across(const Target& one, const at::Tensor& loc, const at::Te
   for (int64_t j = 0; j < root.size(0); j += kManyDims) {
     stop_if_interrupted();
     const at::Tensor line = lines.slice(0, j, j + kManyDims),
-                     step = kStep * across.slice(0, j, j + kManyDims);
+                     step = kDifference * across.slice(0, j, j + kManyDims);
     const auto curvature = [&](const at::Tensor& z) {
       return ((gradient_of(one, z - step) - gradient_of(one, z + step)) * step).sum(1);
     };
@@ -88,7 +88,7 @@ std::shared_ptr<const Coupling> coupling_of(const Target& one, const AffineMap& 
 AffineMap seen_in(const Bijection& bijection, const AffineMap& q) {
   const at::Tensor loc = on_host(q.loc())[0], columns = on_host(q.matrix())[0].t();
   const at::Tensor u = bijection.to_u(loc),
-                   slopes = (bijection.to_u(loc + kStep * columns) - u) / kStep;
+                   slopes = (bijection.to_u(loc + kDifference * columns) - u) / kDifference;
   const at::Tensor root = at::linalg_cholesky(at::matmul(slopes.t(), slopes));
   return {u.unsqueeze(0).to(q.options()), root.unsqueeze(0).to(q.options())};
 }
@@ -136,7 +136,7 @@ Base fit_many_dims(const Target& one, const BaseOptions& options, int64_t draws,
     while (const auto found = coupling_of(*in, best->main_parts(), rng, cost)) {
       const auto coupling = found->to(in->options());
       in = transformed(in, coupling);
-      const AffineMap start = seen_in(*found, best->main_parts());
+      AffineMap start = seen_in(*found, best->main_parts());
       if (!take(make_given([&](const Target&) { return start; }), {})) break;
       whole = whole ? std::make_shared<Composition>(whole, coupling) : coupling;
       drivers = drivers | found->drives();

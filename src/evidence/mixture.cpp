@@ -274,7 +274,7 @@ class Mixture : public BaseRule {
                                              starts(same, same.roll(1, 0)), /*lag=*/1, search.rng);
     search.cost += pairs.cost;
     const at::Tensor share = pairs.moves.isfinite().to(at::kDouble).view({2, -1}).mean(1);
-    const auto count = static_cast<double>(pairs.moves.numel() / 2);
+    const auto count = 0.5 * static_cast<double>(pairs.moves.numel());
     const double variance = (share * (1 - share)).sum().item<double>() + 1 / count;
     return (share[0] - share[1]).item<double>() > Trial::kErrors * std::sqrt(variance / count);
   }
