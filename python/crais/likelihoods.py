@@ -739,19 +739,33 @@ class Seen(Likelihood):
 def as_likelihood(own: Any) -> Likelihood:
     """What a user gives: a likelihood, its name, its class, or any object with log_prob(x, output).
 
+    Such an object's log_prob is [B], or of each element [B, *shape], and its sample(output), if there is one, draws x.
     Raises UsageError for anything else.
     """
     if isinstance(own, str):
         return named(own)
     if isinstance(own, type) and issubclass(own, torch.distributions.Distribution):
         raise UsageError(f"likelihood: leave it out and let the decoder return {own.__name__}(...)")
-    own = own() if isinstance(own, type) else own
+    if isinstance(own, type):
+        try:
+            own = own()
+        except TypeError as error:
+            raise UsageError(f"likelihood: give an instance, {own.__name__}(...): {error}") from error
     if isinstance(own, Likelihood):
         return own
     if not callable(getattr(own, "log_prob", None)):
         raise UsageError("likelihood: give an object with log_prob(x, output), or a name, as 'bernoulli'")
     kind = type(own)
-    made: Any = type(kind.__name__, (kind, Likelihood), {"__init__": nn.Module.__init__, "__hash__": object.__hash__})()
+
+    def log_prob(self: Any, x: Tensor, output: Output) -> Tensor:
+        found: Tensor = super(joined, self).log_prob(x, output)
+        return _total(found) if found.dim() > 1 else found  # of elements, or of rows already
+
+    methods: dict[str, Any] = {"__init__": nn.Module.__init__, "__hash__": object.__hash__, "log_prob": log_prob}
+    if hasattr(kind, "sample") and not hasattr(kind, "uniforms"):
+        methods["draw"] = lambda self, output, x_shape: self.sample(output)
+    joined: Any = type(kind.__name__, (kind, Likelihood), methods)
+    made = joined()
     vars(made).update(vars(own))
     return made
 

@@ -199,7 +199,7 @@ def test_rounds_go_on_until_the_error_is_small():
 def test_evaluations_that_do_not_suffice_are_said():
     found = normalizer(narrow, 4, error=1e-3, max_evals=40_000, **ALONE)
     assert found.flagged and all(found.flag_words(i) == "target" for i in range(len(found)))
-    assert "(target)" in found.reasons[0] and "`max_evaluations`" in repr(found)
+    assert "(target)" in found.reasons[0] and "`max_evals`" in repr(found)
 
 
 def test_ctrl_c_keeps_the_last_round():

@@ -243,17 +243,34 @@ class Own:
         return D.Normal(output, self.sd).log_prob(x).sum(1)
 
 
+class Elements:
+    """The same, of each element, and with draws."""
+
+    def __init__(self, sd):
+        self.sd = sd
+
+    def log_prob(self, x, output):
+        return D.Normal(output, self.sd).log_prob(x)
+
+    def sample(self, output):
+        return D.Normal(output, self.sd).sample()
+
+
 def test_a_likelihood_of_ones_own_needs_log_prob_alone():
     options = {"decoder": ONE, "images": torch.linspace(-1, 1, 30).view(3, 10), **CHEAP, "steps": 50}
     found = crais.evaluate(likelihood=Own(), **options)
     derived = type("Derived", (crais.Likelihood,), {"sd": 1.0, "log_prob": Own.log_prob})
-    for other in (Own, derived()):
+    for other in (Own, derived(), Elements(1.0)):
         alike(crais.evaluate(likelihood=other, **options), found)
     assert found.summary["model"]["likelihood"] == "Own"
     wanted = crais.evaluate(likelihood=crais.Gaussian(1.0), **options)
     np.testing.assert_allclose(found.log_likelihood, wanted.log_likelihood, atol=0.3)
+    with pytest.raises(crais.UsageError, match=r"give an instance, Elements\(\.\.\.\)"):
+        crais.evaluate(likelihood=Elements, **options)
+    given = {"decoder": ONE, "latent": 4, "image_shape": (10,), "num_images": 3, "progress": False}
+    assert abs(crais.certify(likelihood=Elements(1.0), **given).gap) < 0.5
     with pytest.raises(crais.UsageError, match="no way to simulate .* a likelihood and a prior that can be sampled"):
-        crais.certify(decoder=ONE, likelihood=Own(), latent=4, image_shape=(10,), num_images=3, progress=False)
+        crais.certify(likelihood=Own(), **given)
 
 
 class ZeroInflatedNegativeBinomial(D.Distribution):

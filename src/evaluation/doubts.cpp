@@ -74,7 +74,7 @@ bool settled_elsewhere(const RunResults& results) {
 const DoubtEntry& entry_of(Doubt doubt) {
   static const std::vector<DoubtEntry> kAll = {
       {Doubt::kMostFlagged, "flags", "half of the replicates or more are flagged",
-       "lower `error` and raise `max_evaluations`, or raise `budget` or `steps`"},
+       "lower `error` and raise `max_evals`, or raise `budget` or `steps`"},
       {Doubt::kReplicates, "replicates", "replicates of this one density contradict each other",
        "lower `error`, raise `budget`, or try the `base` mixture"},
       {Doubt::kOne, "one", "one replicate moves log Z by more than its error",
@@ -99,7 +99,7 @@ const DoubtEntry& entry_of(Doubt doubt) {
        "raise `budget`, or try the `base` modes or prior; the estimate stays a lower bound"},
       {Doubt::kUnreached, "error",
        "on images that the model draws, the gap between the bounds is above `error`",
-       "raise `max_evaluations`"},
+       "raise `max_evals`"},
       {Doubt::kHarder, "harder",
        "these images are clearly harder than those that the model draws, so the control says "
        "little of them",

@@ -125,7 +125,7 @@ class RoundRunner : public Replicates {
   /// equal where the particles find no way.
   Plan planned(double evaluations) {
     const auto [steps, chains] = steps_and_chains(evaluations, pilots_per_chain, enough_steps_);
-    require_weights(chains, problem.num_problems(), "max_evaluations");
+    require_weights(chains, problem.num_problems(), "max_evals");
     if (!parts.rule->is_adaptive()) return planned(*parts.make_rule(steps), chains);
     try {
       return interpolate(planned(*parts.rule, chains), steps);
@@ -141,7 +141,7 @@ class RoundRunner : public Replicates {
     constexpr double kFewestDraws = 256;  // of each part, to see the tail of the weights
     const auto draws =
         static_cast<int64_t>(std::max(kFewestDraws, evaluations / static_cast<double>(each)));
-    require_weights(draws, problem.num_problems(), "max_evaluations");
+    require_weights(draws, problem.num_problems(), "max_evals");
     return Plan::without_moves(each, draws);
   }
 
@@ -172,7 +172,7 @@ class RoundRunner : public Replicates {
   /// The temperatures and step sizes of a plan at so many evaluations of a replicate.
   Plan lengthened(const Plan& plan, double evaluations) const {
     const auto [steps, chains] = steps_and_chains(evaluations, 0, enough_steps_);
-    require_weights(chains, problem.num_problems(), "max_evaluations");
+    require_weights(chains, problem.num_problems(), "max_evals");
     Plan longer = interpolate(plan, steps);
     longer.num_particles = chains;
     return longer;
