@@ -739,8 +739,7 @@ class Seen(Likelihood):
 def as_likelihood(own: Any) -> Likelihood:
     """What a user gives: a likelihood, its name, its class, or any object with log_prob(x, output).
 
-    Such an object's log_prob is [B], or of each element [B, *shape], and its sample(output), if there is one, draws x.
-    Raises UsageError for anything else.
+    Its log_prob is [B], or of each element [B, *shape]; its sample(output), if any, draws x. Else raises UsageError.
     """
     if isinstance(own, str):
         return named(own)

@@ -7,10 +7,8 @@
 #include <memory>
 
 #include "bases/base.h"
-#include "core/cost.h"
 #include "core/coupling.h"
 #include "core/spline.h"
-#include "core/target.h"
 
 namespace crais {
 

@@ -2,7 +2,6 @@
 // normals cost nats in proportion to the dimension: curvatures say all.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -105,7 +104,7 @@ std::shared_ptr<const Bijection> heavy_tails(const AffineMap& q, const at::Tenso
 Base fit_many_dims(const Target& one, const BaseOptions& options, int64_t draws,
                    at::Generator& rng) {
   Cost cost;
-  double highest = -std::numeric_limits<double>::infinity();
+  double highest = -INFINITY;
   std::optional<Base> best;
   auto in = one.shared();
   const at::Tensor same = fill_normal(at::empty({1, draws, one.dim()}, one.options()), rng);

@@ -17,7 +17,6 @@
 #include <utility>
 #include <vector>
 
-#include "bases/base.h"
 #include "bases/climb.h"
 #include "bases/normal_mixture.h"
 #include "core/log_math.h"
