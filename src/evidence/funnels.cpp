@@ -3,6 +3,7 @@
 #include <tuple>
 #include <utility>
 
+#include "bases/normal_mixture.h"
 #include "evidence/fits.h"
 
 namespace crais {
@@ -56,16 +57,14 @@ class At {
       : target_(one.select(at::zeros({z.size(0)}, one.options().dtype(at::kLong)))),
         z_(z.to(one.options())) {}
 
-  at::Tensor curvature() const { return on_host(target_->curvature(z_)); }  // [M,D,D]
+  at::Tensor curvature() const { return on_cpu(target_->curvature(z_)); }  // [M,D,D]
   /// log gamma [M] and its gradient [M,D].
   std::pair<at::Tensor, at::Tensor> evaluate() const {
     const Evaluation at = target_->evaluate(z_.unsqueeze(1));
-    return {on_host(at.log_density).squeeze(1), on_host(at.grad).squeeze(1)};
+    return {on_cpu(at.log_density).squeeze(1), on_cpu(at.grad).squeeze(1)};
   }
 
  private:
-  static at::Tensor on_host(const at::Tensor& x) { return x.to(at::kCPU, at::kDouble); }
-
   std::shared_ptr<const Target> target_;
   at::Tensor z_;
 };

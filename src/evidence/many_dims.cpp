@@ -2,10 +2,10 @@
 // normals cost nats in proportion to the dimension: curvatures say all.
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <utility>
 #include <vector>
 
+#include "bases/normal_mixture.h"
 #include "core/rng.h"
 #include "evidence/fits.h"
 #include "targets/partitioned.h"
@@ -15,18 +15,16 @@
 namespace crais {
 namespace {
 
-constexpr double kDifference = 0.01;  // of a difference, in standard deviations
+constexpr double kDifference = 0.01;  // standard deviations between points
 
-at::Tensor on_host(const at::Tensor& x) { return x.to(at::kCPU, at::kDouble); }
-
-/// The gradient of log gamma at z [N,D] on the host: [N,D].
+/// The gradient of log gamma at z [N,D], on the CPU: [N,D].
 at::Tensor gradient_of(const Target& one, const at::Tensor& z) {
-  return on_host(one.evaluate(z.unsqueeze(0).to(one.options())).grad)[0];
+  return on_cpu(one.evaluate(z.unsqueeze(0).to(one.options())).grad)[0];
 }
 
 /// How much curvatures change, in nats, as each coordinate moves from -1 to 1 standard deviation
-/// of N(loc, root root^T) along its regression line, a row of `lines` [D,D]: [D]. It is that along
-/// one direction across the line, in which all other coordinates have a part. Cost: 4 D gradients.
+/// of N(loc, root root^T) along its regression line, a row of `lines` [D,D]: [D]. The curvature is
+/// that along one direction across the line, in which all other coordinates have a part. Cost: 4 D gradients.
 at::Tensor changes_across(const Target& one, const at::Tensor& loc, const at::Tensor& root,
                           const at::Tensor& lines, at::Generator& rng) {
   const at::Tensor unit = root / root.norm(2, {1}, /*keepdim=*/true);
@@ -51,7 +49,7 @@ at::Tensor changes_across(const Target& one, const at::Tensor& loc, const at::Te
 std::shared_ptr<const Coupling> coupling_of(const Target& one, const AffineMap& q,
                                             at::Generator& rng, Cost& cost) {
   const int64_t dim = one.dim();
-  const at::Tensor loc = on_host(q.loc())[0], root = on_host(q.matrix())[0],
+  const at::Tensor loc = on_cpu(q.loc())[0], root = on_cpu(q.matrix())[0],
                    scale = root.norm(2, {1}),
                    lines = at::matmul(root, root.t()) / scale.unsqueeze(1);
   const at::Tensor driver = changes_across(one, loc, root, lines, rng).argmax().view({1}),
@@ -60,7 +58,7 @@ std::shared_ptr<const Coupling> coupling_of(const Target& one, const AffineMap& 
 
       z = loc + x * lines.index_select(0, driver);
   const at::Tensor index = at::zeros({x.size(0)}, one.options().dtype(at::kLong));
-  const at::Tensor precision = on_host(one.select(index)->curvature(z.to(one.options())))
+  const at::Tensor precision = on_cpu(one.select(index)->curvature(z.to(one.options())))
                                    .index_select(1, rest)
                                    .index_select(2, rest);
   cost += Cost::with_gradient(4 * dim + x.size(0) * (one.curvature_cost() + 1));
@@ -85,7 +83,7 @@ std::shared_ptr<const Coupling> coupling_of(const Target& one, const AffineMap& 
 
 /// `q` in the coordinates of `bijection`, by its slopes at the middle.
 AffineMap seen_in(const Bijection& bijection, const AffineMap& q) {
-  const at::Tensor loc = on_host(q.loc())[0], columns = on_host(q.matrix())[0].t();
+  const at::Tensor loc = on_cpu(q.loc())[0], columns = on_cpu(q.matrix())[0].t();
   const at::Tensor u = bijection.to_u(loc),
                    slopes = (bijection.to_u(loc + kDifference * columns) - u) / kDifference;
   const at::Tensor root = at::linalg_cholesky(at::matmul(slopes.t(), slopes));
@@ -94,9 +92,9 @@ AffineMap seen_in(const Bijection& bijection, const AffineMap& q) {
 
 /// N(loc, root root^T) of the coordinates, with heavy tails of those in `reaches` [D].
 std::shared_ptr<const Bijection> heavy_tails(const AffineMap& q, const at::Tensor& reaches) {
-  const at::Tensor scale = on_host(q.matrix()).norm(2, {2});
+  const at::Tensor scale = on_cpu(q.matrix()).norm(2, {2});
   const at::Tensor shape = at::special_ndtri(at::linspace(0.01, 0.99, 99, at::kDouble));
-  return fit_spline(on_host(q.loc()) + shape.unsqueeze(1) * scale, {1, reaches});
+  return fit_spline(on_cpu(q.loc()) + shape.unsqueeze(1) * scale, {1, reaches});
 }
 
 }  // namespace
@@ -104,50 +102,53 @@ std::shared_ptr<const Bijection> heavy_tails(const AffineMap& q, const at::Tenso
 Base fit_many_dims(const Target& one, const BaseOptions& options, int64_t draws,
                    at::Generator& rng) {
   Cost cost;
-  double highest = -INFINITY;
-  std::optional<Base> best;
   auto in = one.shared();
   const at::Tensor same = fill_normal(at::empty({1, draws, one.dim()}, one.options()), rng);
-  const auto take = [&](std::unique_ptr<BaseRule> rule, const NearestOptions& nearest) {
-    Base base = make_variational(std::move(rule), nearest)->build(*in, rng);
+  const auto nearest = [&](std::unique_ptr<BaseRule> rule, const NearestOptions& how) {
+    Base base = make_variational(std::move(rule), how)->build(*in, rng);
     cost += base.cost;
+    return base;
+  };
+  const auto bound = [&](const Base& base) {
     const int64_t parts = base.map.num_problems();
-    const Partition partition{at::zeros({parts}, in->options().dtype(at::kLong)), base.log_share(),
-                              1};
+    const Partition all{at::zeros({parts}, in->options().dtype(at::kLong)), base.log_share(), 1};
     const at::Tensor e = same.expand({parts, -1, -1});
-    const at::Tensor height = PartitionedTarget(*in, base.map, partition)
-                                  .log_density(base.map.to_z(e))
-                                  .nan_to_num(-INFINITY);
+    const at::Tensor height =
+        PartitionedTarget(*in, base.map, all).log_density(base.map.to_z(e)).nan_to_num(-INFINITY);
     cost += Cost{parts * draws, 0};
-    const double bound = at::logsumexp(evidence_bound(height, e, base.map), 0).item<double>();
-    if (best && !(bound > highest + kWorthwhile)) return false;
-    best = std::move(base);
-    highest = bound;
-    return true;
+    return at::logsumexp(evidence_bound(height, e, base.map), 0).item<double>();
   };
   // Curvatures are dear, and the mean alone is worth most of the gain.
-  take(make_modes({}, options), {.pairs = 64, .with_curvatures = false});
-  if (!is_nearly_normal(one, *best, draws, rng, cost)) {
+  Base best = nearest(make_modes({}, options), {.pairs = 64, .with_curvatures = false});
+  if (!is_nearly_normal(one, best, draws, rng, cost)) {
+    double highest = bound(best);
+    const auto take = [&](Base&& base) {
+      const double its = bound(base);
+      if (!(its > highest + kWorthwhile)) return false;
+      best = std::move(base);
+      highest = its;
+      return true;
+    };
     // Where a scale goes to 0 with all that it scales is a mode without mass.
-    take(make_base("prior"), {.rounds = std::max<int64_t>(2, 12'000 / one.dim())});
+    take(nearest(make_base("prior"), {.rounds = std::max<int64_t>(2, 12'000 / one.dim())}));
     at::Tensor drivers = at::zeros({one.dim()}, at::kBool);
     std::shared_ptr<const Bijection> whole;
-    while (const auto found = coupling_of(*in, best->main_parts(), rng, cost)) {
+    while (const auto found = coupling_of(*in, best.main_parts(), rng, cost)) {
       const auto coupling = found->to(in->options());
       in = transformed(in, coupling);
-      AffineMap start = seen_in(*found, best->main_parts());
-      if (!take(make_given([&](const Target&) { return start; }), {})) break;
+      AffineMap start = seen_in(*found, best.main_parts());
+      if (!take(nearest(make_given([&](const Target&) { return start; }), {}))) break;
       whole = whole ? std::make_shared<Composition>(whole, coupling) : coupling;
       drivers = drivers | found->drives();
     }
     if (whole) {
-      const auto tails = heavy_tails(best->map, drivers);
-      best->map = seen_in(*tails, best->map);
-      best->bijection = std::make_shared<Composition>(whole, tails->to(in->options()));
+      const auto tails = heavy_tails(best.map, drivers);
+      best.map = seen_in(*tails, best.map);
+      best.bijection = std::make_shared<Composition>(whole, tails->to(in->options()));
     }
   }
-  best->cost = cost;
-  return *best;
+  best.cost = cost;
+  return best;
 }
 
 }  // namespace crais
