@@ -24,7 +24,7 @@ at::Tensor gradient_of(const Target& one, const at::Tensor& z) {
 
 /// How much curvatures change, in nats, as each coordinate moves from -1 to 1 standard deviation
 /// of N(loc, root root^T) along its regression line, a row of `lines` [D,D]: [D]. The curvature is
-/// that along one direction across the line, in which all other coordinates have a part. Cost: 4 D gradients.
+/// that along one direction across it, in which all others have a part. Cost: 4 D gradients.
 at::Tensor changes_across(const Target& one, const at::Tensor& loc, const at::Tensor& root,
                           const at::Tensor& lines, at::Generator& rng) {
   const at::Tensor unit = root / root.norm(2, {1}, /*keepdim=*/true);
