@@ -224,7 +224,7 @@ def certify(
 
     A reversed chain from an exact draw of the posterior gives an upper bound [Grosse, Ghahramani &
     Adams 2015]. Of your images coupled chains make draws, and when they meet bounds how far from
-    exact these are: `distance` [Biswas, Jacob & Vanetti 2019]. If they do not, the flag is `apart`.
+    exact these are: `distance` [Biswas, Jacob & Vanetti 2019]. Too late, or never: flag `apart`.
 
     model        as in `evaluate`; give `latent` and `image_shape` if it has no such attributes
     images       as in `evaluate`. Without images, the model draws `num_images` (1,000), with exact draws

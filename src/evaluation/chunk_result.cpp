@@ -73,7 +73,7 @@ ChunkRun to_run(const MethodResult& found, int64_t num_problems) {
     if (few[i].item<bool>()) flags |= kFewEffective;
     if (tail[i].item<bool>()) flags |= kTail;
     if (found.upper && run.upper[row] - run.log_normalizer[row] > kLargeGap) flags |= kGap;
-    if (!run.met.empty() && run.met[row] < 1) flags |= kApart;
+    if (!run.distance.empty() && run.distance[row] >= 1) flags |= kApart;
   }
   run.num_nonfinite = found.num_nonfinite;
   run.cost = found.cost;

@@ -44,7 +44,7 @@ enum Flag : int64_t {
   kMissedTarget = 8,  // error was not reached
   kModes = 16,        // the base covers one of several modes
   kGap = 32,          // the bounds are more than kLargeGap apart
-  kApart = 64,        // coupled chains have not met
+  kApart = 64,        // coupled chains meet late or never
 };
 constexpr double kLargeGap = 1.0;  // nats
 /// Every flag with its word in files.

@@ -55,7 +55,6 @@ std::shared_ptr<const Coupling> coupling_of(const Target& one, const AffineMap& 
   const at::Tensor driver = changes_across(one, loc, root, lines, rng).argmax().view({1}),
                    rest = (at::arange(dim) != driver).nonzero().squeeze(1);
   const at::Tensor x = at::arange(-2, 3, loc.options()).unsqueeze(1),  // standard deviations
-
       z = loc + x * lines.index_select(0, driver);
   const at::Tensor index = at::zeros({x.size(0)}, one.options().dtype(at::kLong));
   const at::Tensor precision = on_cpu(one.select(index)->curvature(z.to(one.options())))
@@ -129,8 +128,15 @@ Base fit_many_dims(const Target& one, const BaseOptions& options, int64_t draws,
       highest = its;
       return true;
     };
-    // Where a scale goes to 0 with all that it scales is a mode without mass.
-    take(nearest(make_base("prior"), {.rounds = std::max<int64_t>(2, 12'000 / one.dim())}));
+    // A mode may have no mass (a scale of 0, say), and draws of all of the prior show no way.
+    std::vector<Base> starts;
+    for (const double width : {1.0, 0.5, 0.2, 0.1})
+      starts.emplace_back(one.prior_base().widened(width));
+    const auto start =
+        std::max_element(starts.begin(), starts.end(),
+                         [&](const Base& a, const Base& b) { return bound(a) < bound(b); });
+    take(nearest(make_given([&](const Target&) { return start->map; }),
+                 {.rounds = std::max<int64_t>(2, 12'000 / one.dim())}));
     at::Tensor drivers = at::zeros({one.dim()}, at::kBool);
     std::shared_ptr<const Bijection> whole;
     while (const auto found = coupling_of(*in, best.main_parts(), rng, cost)) {

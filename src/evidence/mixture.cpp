@@ -201,11 +201,6 @@ class Mixture : public BaseRule {
   static constexpr double kSmall = 0.02, kCertain = 0.05, kVague = 0.2, kClear = 0.3;  // nats
   static constexpr double kFar = 5;  // nats of the density above its normals
 
-  struct Temperatures {
-    std::string schedule;
-    int64_t most = 0;
-  };
-
   Base fitted(const Target& one, at::Generator& rng) const {
     if (one.dim() > kManyDims) return fit_many_dims(one, options_, particles_, rng);
     Search search{one, rng, {}, {}};
@@ -454,7 +449,7 @@ class Mixture : public BaseRule {
     return attempt([&] {
       Trial trial = tried(search, normals);
       if (trial.error > kVague && trial.may_reach(by_normals.value))
-        trial = tried(search, normals, {"linear", 3 * kSteps});
+        trial = tried(search, normals, "linear", 3 * kSteps);
       trial.may_miss = by_normals.may_miss;
       return trial;
     });
@@ -467,9 +462,9 @@ class Mixture : public BaseRule {
     return attempt([&] {
       const AffineMap prior = search.one.prior_base();
       const at::Tensor share = at::zeros({1}, search.one.options().dtype(at::kDouble));
-      Trial start = tried(search, {prior, share}, {"linear", 3 * kSteps});
+      Trial start = tried(search, {prior, share}, "linear", 3 * kSteps);
       try {
-        Trial adaptive = tried(search, {prior, share}, {"cess:0.9", kMostSteps});
+        Trial adaptive = tried(search, {prior, share}, "cess:0.9", kMostSteps);
         if (adaptive.beats(start)) start = std::move(adaptive);
       } catch (const ScheduleError& error) {
         search.cost += error.spent;
@@ -486,8 +481,8 @@ class Mixture : public BaseRule {
     return widened({in, fit_normals(in_coordinates(in, z), 1, host)}, search.one);
   }
 
-  Trial tried(Search& search, const Normals& normals,
-              const Temperatures& temperatures = {"linear", kSteps}) const {
+  Trial tried(Search& search, const Normals& normals, const std::string& schedule = "linear",
+              int64_t most_steps = kSteps) const {
     Trial trial;
     trial.parts = std::make_shared<Parts>(search.one, normals);
     const int64_t parts = normals.map.num_problems();
@@ -498,24 +493,18 @@ class Mixture : public BaseRule {
     const at::Tensor rows =
         at::arange(parts, trial.parts->partition.problem.options()).repeat_interleave(groups);
     const Problem problem(trial.parts->target->select(rows), normals.map.select(rows));
-    ScheduleOptions schedule;
-    schedule.steps = temperatures.most;
-    const auto rule =
-        ScheduleRegistry::instance().make("schedule", temperatures.schedule, schedule);
+    ScheduleOptions of;
+    of.steps = most_steps;
+    const auto rule = ScheduleRegistry::instance().make("schedule", schedule, of);
     PilotOptions options;
     options.num_particles = chains;
-    options.max_steps = temperatures.most;
+    options.max_steps = most_steps;
     options.shared = rule->is_adaptive();  // few chains a group would say little of temperatures
     options.resampling = resampling_.get();
     const PilotRun run = run_pilot(problem, *path_, *rule, *transition_, options, search.rng);
     search.cost += run.run.cost;
-    trial.step_sizes = run.plan.step_sizes[-1]
-                           .to(problem.base().options().device())
-                           .expand({parts * groups})
-                           .view({parts, groups})
-                           .log()
-                           .mean(1)
-                           .exp();
+    const at::Tensor steps = run.plan.step_sizes[-1].to(problem.base().options().device());
+    trial.step_sizes = steps.expand({parts * groups}).view({parts, groups}).log().mean(1).exp();
     const at::Tensor log_w = run.run.log_w;  // [JG,K]
     const at::Tensor of_parts = log_mean_exp(log_w).view({parts, groups});
     const at::Tensor totals = at::logsumexp(of_parts, 0);  // [G]

@@ -210,12 +210,9 @@ TEST(FactorPrecision, InvertsAndMendsAndMarks) {
   EXPECT_TRUE(factor_precision(at::zeros({1, 2, 2}, at::kDouble)).failed.all().item<bool>());
 }
 
-/// Banded matrices with a few off-diagonal entries. Some are indefinite.
 at::Tensor banded(int64_t problems, int64_t dim) {
-  const at::Tensor diagonal = 2 + at::arange(dim, at::kDouble) / static_cast<double>(dim);
-  const at::Tensor h = at::diag(diagonal) + at::diag(at::full({dim - 1}, 0.5, at::kDouble), 1) +
-                       at::diag(at::full({dim - 1}, 0.5, at::kDouble), -1);
-  return h.repeat({problems, 1, 1});
+  const at::Tensor beside = at::diag(at::full({dim - 1}, 0.5, at::kDouble), 1);
+  return (2 * at::eye(dim, at::kDouble) + beside + beside.t()).repeat({problems, 1, 1});
 }
 
 TEST(FactorPrecision, OfManyDimensionsIsMadeInPiecesThatHeedSignals) {

@@ -54,16 +54,6 @@ TEST(Variational, RaisesTheBoundOfAFit) {
   EXPECT_GT(evidence_bound(target, base.map), least);
 }
 
-TEST(Variational, LeavesAnExactFitAlone) {
-  const DiagonalGaussian target(3, {1.0, -2.0}, {0.3, 0.5}, 0.7);
-  const Base exact = fitted_by("laplace", target);
-  for (const char* spec : {"variational", "variational:1,observed=1"}) {
-    const Base base = fitted_by(spec, target);
-    EXPECT_LT(max_abs_diff(base.map.loc(), exact.map.loc()), 1e-9);
-    EXPECT_LT(max_abs_diff(base.map.matrix(), exact.map.matrix()), 1e-9);
-  }
-}
-
 /// Says that it is half as wide as it is.
 class Stiff : public DiagonalGaussian {
  public:

@@ -25,7 +25,7 @@ TEST(ChunkRun, FlagsChainsThatStayApart) {
   EXPECT_EQ(run.distance, (ChunkRun::Column{0.5, 1, 1}));
   EXPECT_EQ(run.distance_std_error, (ChunkRun::Column{0.5, 0, 0}));
   EXPECT_EQ(run.met, (ChunkRun::Column{1, 0.5, 1}));
-  EXPECT_EQ(run.flags, (std::vector<int64_t>{0, kApart, 0}));
+  EXPECT_EQ(run.flags, (std::vector<int64_t>{0, kApart, kApart}));
 }
 
 }  // namespace

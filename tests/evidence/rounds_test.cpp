@@ -14,6 +14,7 @@
 #include "evaluation/driver.h"
 #include "evidence/evidence.h"
 #include "support/expect_error.h"
+#include "support/statistics.h"
 #include "support/targets.h"
 #include "util/error.h"
 #include "util/parallel.h"
@@ -171,6 +172,12 @@ TEST(Rounds, LengthenChainsRatherThanAddToThem) {
   EXPECT_NEAR(mean_of(found.runs.front()), 0.0, 5 * round_of(found.runs.front()).error);
 }
 
+void expect_mean_of_one(const std::vector<double>& ratios, double most_error) {
+  const at::Tensor ratio = at::tensor(ratios, at::kDouble);
+  EXPECT_LT(std::abs(testing::z_score(ratio, 1)), 3.5);
+  EXPECT_LT(testing::std_error(ratio), most_error);
+}
+
 /// The length is frozen before the particles of the estimate are drawn, so that it stays unbiased
 /// whatever the rounds have found.
 TEST(Rounds, LeaveTheEstimateUnbiasedAndItsErrorsTrue) {
@@ -193,10 +200,7 @@ TEST(Rounds, LeaveTheEstimateUnbiasedAndItsErrorsTrue) {
         std::abs(z) > 3.18 ? 1 : 0;  // the 97.5% quantile of Student's t, 3 degrees of freedom
   }
   EXPECT_GE(lengths.size(), 2u) << "the rounds have nothing to decide";
-  const at::Tensor ratio = at::tensor(ratios, at::kDouble);
-  const double error = ratio.std().item<double>() / std::sqrt(static_cast<double>(ratio.numel()));
-  EXPECT_NEAR(ratio.mean().item<double>(), 1.0, 3.5 * error);
-  EXPECT_LT(error, 0.02);
+  expect_mean_of_one(ratios, 0.02);
   EXPECT_LE(beyond, 3) << "of " << kRuns;
   EXPECT_GT(squares / kRuns, 0.3);
   EXPECT_LT(squares / kRuns, 1.8);
@@ -228,10 +232,7 @@ TEST(Rounds, DrawFromABaseThatCoversTheDensity) {
     EXPECT_EQ(found.runs.front().cost.densities, found.plan->num_particles * kRoundReplicates);
     for (const double value : found.runs.front().log_normalizer) ratios.push_back(std::exp(value));
   }
-  const at::Tensor ratio = at::tensor(ratios, at::kDouble);
-  const double error = ratio.std().item<double>() / std::sqrt(static_cast<double>(ratio.numel()));
-  EXPECT_NEAR(ratio.mean().item<double>(), 1.0, 3.5 * error);
-  EXPECT_LT(error, 0.007);
+  expect_mean_of_one(ratios, 0.007);
 }
 
 /// Draws z from N(0, I) of weight exp(c |z|^2 / 2) have the Pareto tail index c in the plane. With

@@ -38,9 +38,8 @@ const FlagEntry kFlagEntries[] = {
     {kModes, "the posterior has a mode that the base does not cover",
      "anneal longer, so that chains find it: "},
     {kApart,
-     "coupled chains have not met: the posterior has modes that chains do not leave, or a neck, "
-     "and "
-     "the upper bound is none",
+     "coupled chains meet late or never: the posterior has modes that chains do not leave, or a "
+     "neck, and the upper bound is none",
      kLongerMends},
     {kGap,
      "the bounds are more than 1 nat apart: a tail or a mode that forward chains miss, most likely",
