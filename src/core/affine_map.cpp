@@ -70,12 +70,11 @@ AffineMap::AffineMap(at::Tensor loc, at::Tensor scale)
               "affine map: scale ", scale_.sizes(), " does not fit loc ", loc_.sizes());
   const at::Tensor diagonal = is_triangular() ? scale_.diagonal(0, -2, -1) : scale_;
   const at::Tensor matrix = is_shared() ? scale_[0] : scale_;
-  TORCH_CHECK(((diagonal > 0) & diagonal.isfinite()).all().item<bool>() &&
-                  loc_.isfinite().all().item<bool>(),
-              "affine map: loc must be finite and the diagonal of scale positive and finite");
-  TORCH_CHECK(!is_triangular() ||
-                  (at::equal(matrix.tril(), matrix) && matrix.isfinite().all().item<bool>()),
-              "affine map: scale must be lower-triangular and finite");
+  TORCH_CHECK(
+      (diagonal > 0).all().item<bool>() && loc_.isfinite().all().item<bool>() &&
+          matrix.isfinite().all().item<bool>() &&
+          (!is_triangular() || at::equal(matrix.tril(), matrix)),
+      "affine map: loc and scale must be finite, scale a triangle with a positive diagonal");
   log_abs_det_ = diagonal.to(at::kDouble).log().sum(-1);
   if (is_triangular() && dim() <= kMostPacked && is_plain(loc_) && is_plain(scale_)) {
     packed_ = packed({}, scale_, /*transposed=*/false);
@@ -150,8 +149,7 @@ AffineMap AffineMap::widened(double factor) const {
 }
 
 AffineMap AffineMap::select(const at::Tensor& index) const {
-  const bool is_one = is_triangular() && num_problems() == 1 && dim() > kMostPacked;
-  if (is_one || is_shared())
+  if (is_shared() || (is_triangular() && num_problems() == 1 && dim() > kMostPacked))
     return {loc_.index_select(0, index), scale_[0].expand({index.size(0), -1, -1})};
   AffineMap part(loc_.index_select(0, index), scale_.index_select(0, index));
   part.is_identity_ = is_identity_;

@@ -55,17 +55,23 @@ std::shared_ptr<const Coupling> coupling_of(const Target& one, const AffineMap& 
   const at::Tensor driver = changes_across(one, loc, root, lines, rng).argmax().view({1}),
                    rest = (at::arange(dim) != driver).nonzero().squeeze(1);
   const at::Tensor x = at::arange(-2, 3, loc.options()).unsqueeze(1),  // standard deviations
-      z = loc + x * lines.index_select(0, driver);
-  const at::Tensor index = at::zeros({x.size(0)}, one.options().dtype(at::kLong));
-  const at::Tensor precision = on_cpu(one.select(index)->curvature(z.to(one.options())))
-                                   .index_select(1, rest)
-                                   .index_select(2, rest);
-  cost += Cost::with_gradient(4 * dim + x.size(0) * (one.curvature_cost() + 1));
+      line = lines.index_select(0, driver), places = loc + x * line;
+  // Draws of the rest, in pairs: at its mean a density may not be concave.
+  at::Tensor noise = at::matmul(at::randn({2, dim}, rng, loc.options()), root.t());
+  noise = noise - at::matmul(noise.index_select(1, driver) / scale.index_select(0, driver), line);
+  const at::Tensor z = (places.unsqueeze(1) + at::cat({noise, -noise})).flatten(0, 1);
+  const auto mean_of = [&](const at::Tensor& all) {  // of each place
+    return all.index_select(1, rest).unflatten(0, {x.size(0), -1}).mean(1);
+  };
+  const at::Tensor index = at::zeros({z.size(0)}, one.options().dtype(at::kLong));
+  const at::Tensor precision =
+      mean_of(on_cpu(one.select(index)->curvature(z.to(one.options()))).index_select(2, rest));
+  cost += Cost::with_gradient(4 * dim + z.size(0) * (one.curvature_cost() + 1));
   const auto factored = at::linalg_cholesky_ex(precision);
   if ((std::get<1>(factored) != 0).any().item<bool>()) return {};
-  const at::Tensor slope = gradient_of(one, z).index_select(1, rest).unsqueeze(2);
+  const at::Tensor slope = mean_of(gradient_of(one, z)).unsqueeze(2);
   const at::Tensor modes =  // by a step of Newton's method
-      z.index_select(1, rest) + at::cholesky_solve(slope, std::get<0>(factored)).squeeze(2);
+      places.index_select(1, rest) + at::cholesky_solve(slope, std::get<0>(factored)).squeeze(2);
   const auto weights = [&](const at::Tensor& bent, const at::Tensor& wanted) {
     return std::get<0>(at::linalg_lstsq(at::cat({at::ones_like(x), x, bent}, 1), wanted)).t();
   };

@@ -34,7 +34,7 @@ TEST(ManyDims, AreStraightenedWhereOneCoordinateScalesTheOthers) {
   const at::Tensor y = 2 + 1.5 * at::randn({kScaled}, rng, at::kDouble),
                    one = at::zeros({}, at::kDouble);
   const auto target = testing::replicated(1 + kScaled, [=](const at::Tensor& z) {
-    const at::Tensor log_tau = z.slice(-1, 0, 1), effects = z.slice(-1, 1);
+    const at::Tensor effects = z.slice(-1, 0, kScaled), log_tau = z.slice(-1, kScaled);
     return log_normal(log_tau, one).squeeze(-1) +
            (log_normal(effects - 2, 2 * log_tau) + log_normal(y - effects, one)).sum(-1);
   });
