@@ -121,11 +121,10 @@ def evaluate(
     row's value must not depend on other rows. crais restores PyTorch's random state, threads and
     modes. Decoders of known layers run on crais's own evaluator (docs/models.md).
 
-    Ctrl-C raises Interrupted, whose `result` has the finished images; with out="folder", another
-    call with resume=True continues. Raises UsageError, PlanError, DataError, NoInputError, and
-    whatever the model raises. Cost: 776 evaluations of the decoder an image, before base and
-    pilots, and more where the control asks for longer chains, at most `max_evals` (20,000);
-    `budget` sets another number.
+    Ctrl-C raises Interrupted, whose `result` has the finished images; with out="folder", another call with resume=True
+    continues. Raises UsageError, PlanError, DataError, NoInputError, and whatever the model raises. Cost: 776
+    evaluations of the decoder an image, before base and pilots, and more where the control asks for longer chains, at
+    most `max_evals` (20,000); `budget` sets another number.
 
     Other options are the flags of eval-loglik:
     """
@@ -230,10 +229,9 @@ def certify(
     images       as in `evaluate`. Without images, the model draws `num_images` (1,000), with exact draws
     progress     show a bar, if tqdm is installed
 
-    The truth lies between the bounds on average, so the gap certifies these settings: for your
-    images as far as `distance` is small and chains have met every mode. The options are those of
-    `evaluate`, and so are the exceptions. Returns a `Result`. Cost: twice the evaluations of
-    `evaluate`, or some 3.5 times with images.
+    The truth lies between the bounds on average, so the gap certifies these settings: for your images as far as
+    `distance` is small and chains have met every mode. The options are those of `evaluate`, and so are the exceptions.
+    Returns a `Result`. Cost: twice the evaluations of `evaluate`, or some 3.5 times with images.
     """
     native.check_names("eval-loglik", options, certify, evaluate)
     options.setdefault("method", "bidirectional")
@@ -298,17 +296,15 @@ def log_normalizer(
     rng          a NumPy Generator that draws the seed, in place of seed=
     progress     show a bar, if tqdm is installed
 
-    crais fits a base and draws from it. Draws whose weights have a light tail are the estimate.
-    Otherwise crais anneals, in rounds of doubling length, until one shows which length brings the
-    error (standard error and bias together) to `error` nats (0.1). The estimate is of fresh
-    particles, flagged if `max_evals` evaluations a replicate (5e5) are too few. After Ctrl-C, the
-    `result` of crais.Interrupted has the last rounds, flagged.
+    crais fits a base and draws from it. Draws whose weights have a light tail are the estimate. Otherwise crais
+    anneals, in rounds of doubling length, until one shows which length brings the error (standard error and bias
+    together) to `error` nats (0.1). The estimate is of fresh particles, flagged if `max_evals` evaluations a replicate
+    (5e5) are too few. After Ctrl-C, the `result` of crais.Interrupted has the last rounds, flagged.
 
-    The error bar comes from independent replicates (`problems`, 10). A density of -inf is zero.
-    `notes` of the result say how crais used the function: differences of gradients, say, where
-    autograd has no second derivatives. With a prior, crais evaluates 256 draws of it first.
-    Raises what `evaluate` raises, and UsageError for discrete sites, improper priors and a model
-    without its data.
+    The error bar comes from independent replicates (`problems`, 10). A density of -inf is zero. `notes` of the result
+    say how crais used the function: differences of gradients, say, where autograd has no second derivatives. With a
+    prior, crais evaluates 256 draws of it first. Raises what `evaluate` raises, and UsageError for discrete sites,
+    improper priors and a model without its data.
 
     Other options are the flags of estimate-logz:
     """

@@ -1,5 +1,6 @@
 """Decoders that return distributions, mappings, tuples and objects: the numbers are the tensors'."""
 
+import math
 import re
 from collections import OrderedDict, namedtuple
 from dataclasses import dataclass
@@ -233,7 +234,7 @@ def test_outputs_that_are_refused(decoder, likelihood, words):
         crais.evaluate(decoder=decoder, images=torch.ones(3, 10), likelihood=likelihood, **CHEAP)
 
 
-@dataclass
+@dataclass(slots=True)
 class Own:
     """A normal one: `log_prob` alone."""
 
@@ -271,6 +272,23 @@ def test_a_likelihood_of_ones_own_needs_log_prob_alone():
     assert abs(crais.certify(likelihood=Elements(1.0), **given).gap) < 0.5
     with pytest.raises(crais.UsageError, match="no way to simulate .* a likelihood and a prior that can be sampled"):
         crais.certify(likelihood=Own(), **given)
+    for log_prob, words in (
+        (lambda output, x: Own().log_prob(x, output), r"takes x first: log_prob\(x, output\)"),
+        (lambda x, output: Own().log_prob(x, output).sum(), r"log_prob of x \[2, 10\] must return \[2\], not \[\]"),
+    ):
+        with pytest.raises(crais.UsageError, match=words):
+            crais.evaluate(likelihood=SimpleNamespace(log_prob=log_prob), **options)
+
+
+def test_a_distribution_in_a_likelihood_of_ones_own_does_not_look_at_its_arguments():
+    counts, z = torch.tensor([[3.0, 0, 1, 7], [0, 0, 2, 1]]), torch.linspace(-8, 8, 1601, dtype=torch.float64)
+    own = SimpleNamespace(log_prob=lambda x, output: D.Poisson(output.exp()).log_prob(x))
+    found = crais.evaluate(
+        decoder=lambda z: z.repeat(1, 4), likelihood=own, images=counts, **CHEAP | {"latent": 1, "steps": 200}
+    )
+    log_joint = own.log_prob(counts.unsqueeze(1), z.view(-1, 1)).sum(2) + D.Normal(0.0, 1.0).log_prob(z)
+    truth = log_joint.logsumexp(1) + math.log(0.01)
+    np.testing.assert_allclose(found.log_likelihood, truth, atol=0.1)
 
 
 class ZeroInflatedNegativeBinomial(D.Distribution):
