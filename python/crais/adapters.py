@@ -20,7 +20,7 @@ import torch
 from torch import distributions as D
 
 from crais.captured import Function, packages_of, required_arguments
-from crais.errors import UsageError, first_line
+from crais.errors import UsageError
 from crais.gradients import jax_rows, of_rows
 from crais.particles import inference_data
 
@@ -186,10 +186,12 @@ def _of_pyro(model: Any) -> Model:
             trace.compute_log_prob()
             return trace
 
+    sites: Any = []  # of the model, as they come
     try:
-        nodes, others = traced({}).nodes, traced({}).nodes
+        with poutine.infer_config(config_fn=lambda site: sites.append(site["name"]) or {}):
+            nodes, others = traced({}).nodes, traced({}).nodes
     except NotImplementedError as error:  # of ImproperUniform, at its site
-        raise UsageError(f"a site has an improper prior: {first_line(error)}") from error
+        raise UsageError(f"the site {sites[-1]} has an improper prior: there is no evidence") from error
     latent = _latent(nodes)
     for name, prior in latent.items():
         if str(vars(prior.support)) != str(vars(others[name]["fn"].support)):

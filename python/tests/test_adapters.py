@@ -182,7 +182,7 @@ def test_pyro_models_that_are_refused(pyro):
     learnt = of_site(lambda: dist.Normal(pyro.param("m", torch.tensor(1.0)), 1.0))
     refused(learnt, "m is a parameter to be learnt: give it a prior")
     for prior, is_masked in [(flat, False), (flat.expand([2]), False), (normal.mask(False), False), (normal, True)]:
-        refused(of_site(lambda prior=prior: prior, is_masked), "site .* improper")
+        refused(of_site(lambda prior=prior: prior, is_masked), "site a has an improper prior")
     density_of(of_site(lambda: normal), dim=None)
 
 
@@ -358,10 +358,7 @@ def test_a_likelihood_of_jax_with_priors_of_pytorch():
     def log_likelihood(theta):
         return jax.scipy.stats.norm.logpdf(Y, theta["mu"], 1.0).sum() + jax.scipy.stats.poisson.logpmf(4, theta["rate"])
 
-    prior = {
-        "mu": torch.distributions.Normal(0.0, 2.0),
-        "rate": torch.distributions.Gamma(2.0, 0.5),
-    }
+    prior = {"mu": torch.distributions.Normal(0.0, 2.0), "rate": torch.distributions.Gamma(2.0, 0.5)}
     found = crais.log_normalizer(log_likelihood, prior=prior, **OPTIONS)
     close(found, EVIDENCE_NORMAL + EVIDENCE_GAMMA)
 
