@@ -228,9 +228,8 @@ def _check_falls(density: Function, space: Coordinates, centres: Tensor) -> None
                 own = space.log_density(e[:, last - 3 : last].flatten(0, 1)).reshape(2, 3)
                 grows = bool(((value - own).diff() > 1).all())
                 raise UsageError(
-                    f"log density {'grows without bound' if grows else 'does not fall'} along "
-                    f"{space.name(i)}, on the way {way}: log Z is infinite; has every parameter a "
-                    "proper prior?"
+                    f"log density {'grows without bound' if grows else 'does not fall'} along {space.name(i)}, on the "
+                    f"way {way}: log Z is infinite; has every parameter a proper prior?"
                 )
 
 
@@ -359,7 +358,8 @@ def _check_at_prior(likelihood: Function, space: Coordinates, e: Tensor) -> tupl
     value, draws = value[~lost], f"{_PRIOR_DRAWS} draws of the prior"
     if not bool((value != value[0]).any()):
         what = f"the log likelihood is {float(value[0]):.6g} at all {draws}"
-        return [], [(f"{what}: crais has seen no other", "give `starts` where it is greater")]
+        where = f"give `starts` [S, {space.dim}] where it is greater, in units in which the prior is N(0, I)"
+        return [], [(f"{what}: crais has seen no other", where)]
     if not bool(lost.any()):
         return [], []
     what = f"the log likelihood is NaN at {int(lost.sum())} of {draws}"

@@ -355,10 +355,7 @@ COVARIANCE = r"base: give a mean \[2\] and a positive definite covariance \[2, 2
         ({"target": None}, "give a log density, or value_and_grad=f"),
         ({"target": None, "value_and_grad": with_numpy}, "give dim=D"),
         ({"target": None, "value_and_grad": lambda z: z, "dim": 2}, "returns a ndarray: return"),
-        (
-            {"target": None, "value_and_grad": lambda z: (z.sum(), z[:2]), "dim": 3},
-            r"returns \[\] and \[2\]: does dim",
-        ),
+        ({"target": None, "value_and_grad": lambda z: (z.sum(), z[:2]), "dim": 3}, r"returns \[\] and \[2\]: does dim"),
         ({"target": None, "value_and_grad": with_numpy, "prior": {"a": UNIT}}, "not by name"),
         ({"value_and_grad": with_numpy, "dim": 2}, "one of the two"),
         ({"target": lambda z: -0.5 * np.sum(z.detach().numpy() ** 2, 1), "dim": 2}, "is of NumPy"),
