@@ -354,7 +354,7 @@ def _check_at_prior(likelihood: Function, space: Coordinates, e: Tensor) -> tupl
         return [], []
     value, lost = value.detach(), value.detach().isnan()
     if 20 * int(lost.sum()) > _PRIOR_DRAWS or bool((value == math.inf).any()):
-        _refuse(lost | (value == math.inf), named, "the log likelihood is NaN or +inf")
+        _refuse(lost | (value == math.inf), named, "return -inf where the likelihood is zero: its log is NaN or +inf")
     value, draws = value[~lost], f"{_PRIOR_DRAWS} draws of the prior"
     if not bool((value != value[0]).any()):
         what = f"the log likelihood is {float(value[0]):.6g} at all {draws}"

@@ -269,18 +269,15 @@ def log_normalizer(
     >>> z = crais.log_normalizer(log_density, dim=61, draws=draws)   # of chains that you have run
     >>> z.log_z, z.mc_se, z.flagged, z.reasons
 
-    target       a function of PyTorch or JAX: z [B, dim] -> log density [B], nats, or for one row
-                 z [dim] -> a number. PyTorch computes in float64 unless dtype="float32". Or a
-                 model, or the name of a target, such as "u11"
+    target       a function of PyTorch or JAX: z [B, dim] -> log density [B], nats, or for one row z [dim] -> a number.
+                 PyTorch computes in float64 unless dtype="float32". Or a model, or the name of a target, such as "u11"
     dim          the dimension of z, for a function
-    prior        the target is then a log likelihood, and log Z the evidence. A distribution of
-                 torch.distributions or scipy.stats, a list of them, or a dict of them by name: the
-                 likelihood then takes a dict of [B, *shape]
+    prior        the target is then a log likelihood, and log Z the evidence. A distribution of torch.distributions or
+                 scipy.stats, a list of them, or a dict of them by name: the likelihood then takes a dict of [B, *shape]
     prior_transform  instead of a prior, a function of PyTorch: u [B, dim] in the unit cube ->
                  theta [B, dim]
-    support      where the density is not zero: a constraint of torch.distributions.constraints or
-                 a pair (low, high) for every coordinate, a list of them, or a dict of them by
-                 name. A value may be (constraint, shape)
+    support      where the density is not zero: a constraint of torch.distributions.constraints or a pair (low, high)
+                 for every coordinate, a list of them, or a dict of them by name. A value may be (constraint, shape)
     value_and_grad   instead of the target, a function of NumPy: z [B, dim] -> (values [B],
                  gradients [B, dim]), or z [dim] -> (a number, [dim])
     base         where z is: a torch distribution, (mean [dim], covariance [dim, dim]), or samples
@@ -288,10 +285,9 @@ def log_normalizer(
     starts       [S, dim]: points near mass that you know of. The search for modes climbs from them
                  first, then from N(0, I) times 1, 3, 10 and 30. With a prior, a support or a model
                  they are points e, where theta = T(e) and e ~ N(0, I) is about the prior
-    draws        of chains that you have run, in your coordinates: [chains, draws, dim], [draws,
-                 dim], a dict of [chains, draws, *shape] by name, or ArviZ's InferenceData. The
-                 first half of each chain fits the base (up to 128 dimensions), and anneals run
-                 back from draws of the second: see `Evidence.ratio`
+    draws        of chains that you have run, in your coordinates: [chains, draws, dim], [draws, dim], a dict of
+                 [chains, draws, *shape] by name, or ArviZ's InferenceData. The first half of each chain fits the base
+                 (up to 128 dimensions), and anneals run back from draws of the second: see `Evidence.ratio`
     model_args, model_kwargs   data of a model of NumPyro or Pyro
     rng          a NumPy Generator that draws the seed, in place of seed=
     progress     show a bar, if tqdm is installed

@@ -63,7 +63,7 @@ class Likelihood(nn.Module):
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
         """Returns log p(x | output) [B], nats, summed over all elements of x."""
-        return _total(self.each(x, output))
+        return total(self.each(x, output))
 
     def each(self, x: Tensor, output: Output) -> Tensor:
         """Returns log p of each element of x [B, *shape], nats, where they are independent."""
@@ -231,10 +231,9 @@ class ContinuousBernoulli(_OfLogits):
 class LocationScale(Elementwise):
     """x = location + scale * noise.
 
-    scale   a number or a tensor that broadcasts to x: the output is the location. A name, one of
-            `choices`: the output is (location, what the name says), a tuple or one tensor whose
-            halves along dimension 1 are these. None: what the keys of the decoder's mapping say,
-            else `default`
+    scale   a number or a tensor that broadcasts to x: the output is the location. A name, one of `choices`: the output
+            is (location, what the name says), a tuple or one tensor whose halves along dimension 1 are these. None:
+            what the keys of the decoder's mapping say, else `default`
     learn   make the scale a parameter
     """
 
@@ -437,7 +436,7 @@ class _Discretized(LocationScale):
         )
         if self.domain is not None:
             return f"{found}, their domain"
-        raise UsageError(f"{found}: say domain=(-1, 1) if pixels lie there, domain=(0, 1) if they are meant so")
+        raise UsageError(f"{found}: say domain=(black, white) of the decoder, (-1, 1) or (0, 255); (0, 1) if meant so")
 
 
 class DiscretizedGaussian(_Normal, _Discretized):
@@ -730,7 +729,7 @@ class Own(Likelihood):
         log_p: Tensor = self.own.log_prob(x, output)
         if log_p.shape[:1] != x.shape[:1]:
             raise RowShapeError(f"log_prob of x {list(x.shape)} must return [{len(x)}], not {list(log_p.shape)}")
-        return _total(log_p) if log_p.dim() > 1 else log_p
+        return total(log_p)
 
     def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
         drawn: Tensor = self.own.sample(output) if self.uniforms is None else super().draw(output, x_shape)
@@ -752,7 +751,7 @@ class Seen(Likelihood):
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
         seen = ~x.isnan()
         inside = torch.cat([x[seen], x.new_full((1,), max(self.low, 0.0))])[0]  # of the support
-        return _total(torch.where(seen, self.kind.each(torch.where(seen, x, inside), output), 0.0))
+        return total(torch.where(seen, self.kind.each(torch.where(seen, x, inside), output), 0.0))
 
 
 def as_likelihood(own: Any) -> Likelihood:
@@ -826,8 +825,9 @@ def check_rows(x: Tensor, shape: Sequence[int]) -> None:
         raise RowShapeError(f"a row of x has shape {row}, but the decoder's output is for rows of shape {list(shape)}")
 
 
-def _total(values: Tensor) -> Tensor:
-    return values.flatten(1).sum(1)
+def total(values: Tensor) -> Tensor:
+    """The sum of elements, for each row [B]."""
+    return values.flatten(1).sum(1) if values.dim() > 1 else values
 
 
 def _open(u: Tensor) -> Tensor:

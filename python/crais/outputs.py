@@ -60,8 +60,7 @@ class Distribution(L.Likelihood):
 
     def log_prob(self, x: Tensor, output: Any) -> Tensor:
         L.check_rows(x, shape_of(output) or ())
-        log_p: Tensor = output.log_prob(x)
-        return log_p.flatten(1).sum(1) if log_p.dim() > 1 else log_p
+        return L.total(output.log_prob(x))
 
     def each(self, x: Tensor, output: Any) -> Tensor:
         if output.event_shape and plain(output).event_shape:

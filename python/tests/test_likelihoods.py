@@ -426,7 +426,7 @@ def test_means_and_scales_have_the_units_of_the_domain(kind: str, low: float, hi
     assert other.check(given) is None
     far = torch.cat([*weights, low - width / 2 + width * loc, log_scale], 1)
     assert re.fullmatch(rf"\d+% of the decoder's means lie outside \[{low}, {high}\].*", other.check(far) or "")
-    with pytest.raises(ValueError, match=r"outside \[0, 1\], from .*say domain=\(-1, 1\)"):
+    with pytest.raises(ValueError, match=r"outside \[0, 1\], from .*say domain=\(black, white\)"):
         plain.check(torch.cat([*weights, loc - 0.5, log_scale], 1))
     with pytest.raises(ValueError, match="domain is .low, high."):
         L.DiscretizedLogisticMixture(1, domain=(1, -1))
