@@ -176,30 +176,29 @@ def _coordinates(prior: Any, prior_transform: Function | None, support: Any, bas
 def _zero_where_refused(log_density: Function) -> Function:
     """A density of rows e at which PyTorch's distributions do not look at their arguments.
 
-    Rows at which it raises one of `_REFUSALS` nonetheless are NaN: zero, and counted. What it raises
-    at eight rows or more, of which it takes none, is raised.
+    Rows at which it raises one of `_REFUSALS` nonetheless are NaN: zero, and counted. They are found by halves. What it
+    raises at eight rows or more, of which it takes none, is raised.
     """
 
     def of_rows(e: Tensor) -> Tensor:
-        with outputs.unvalidated():
+        rows, refused = len(e), []
+
+        def of_part(e: Tensor) -> Tensor:
             try:
                 value: Tensor = log_density(e)
                 return value
             except UsageError:
                 raise
             except _REFUSALS:
-                rows = [of_row(row) for row in e.split(1)]
-                if len(rows) >= 8 and all(value is None for value in rows):
+                if len(e) > 1:
+                    return torch.cat([of_part(half) for half in e.chunk(2)])
+                refused.append(e)
+                if len(refused) == rows >= 8:
                     raise
-        nowhere = [math.nan * e[i : i + 1].sum(1) for i in range(len(e))]
-        return torch.cat([none if row is None else row for row, none in zip(rows, nowhere)])
+                return math.nan * e.sum(1)
 
-    def of_row(e: Tensor) -> Tensor | None:
-        try:
-            value: Tensor = log_density(e)
-            return value
-        except _REFUSALS:
-            return None
+        with outputs.unvalidated():
+            return of_part(e)
 
     return of_rows
 
