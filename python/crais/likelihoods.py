@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import types
 from collections.abc import Callable, Container, Sequence
 from typing import Any, TypeAlias
 
@@ -706,7 +707,7 @@ class ZeroInflatedNegativeBinomial(NegativeBinomial):
 
 
 class Own(Likelihood):
-    """What a user wrote, an object with log_prob(x, output): [B], or of each element of x [B, *shape]."""
+    """What a user wrote: log_prob(x, output), of rows [B] or elements of x [B, *shape]; perhaps sample(output)."""
 
     def __init__(self, own: Any) -> None:
         super().__init__()
@@ -755,10 +756,7 @@ class Seen(Likelihood):
 
 
 def as_likelihood(own: Any) -> Likelihood:
-    """What a user gives: a likelihood, its name, its class, or any object with log_prob(x, output).
-
-    Its log_prob is [B], or of each element [B, *shape]; its sample(output), if any, draws x. Else raises UsageError.
-    """
+    """Of a likelihood, its name or class, an object for `Own`, or a function f(x, output). UsageError for all else."""
     if isinstance(own, str):
         return named(own)
     if isinstance(own, type) and issubclass(own, torch.distributions.Distribution):
@@ -770,8 +768,10 @@ def as_likelihood(own: Any) -> Likelihood:
             raise UsageError(f"likelihood: give an instance, {own.__name__}(...): {error}") from error
     if isinstance(own, Likelihood):
         return own
+    if isinstance(own, types.FunctionType) and (required_arguments(own) or [""])[0] == "x":
+        own = types.SimpleNamespace(log_prob=own, name=own.__name__)
     if not callable(getattr(own, "log_prob", None)):
-        raise UsageError("likelihood: give an object with log_prob(x, output), or a name, as 'bernoulli'")
+        raise UsageError("likelihood: give a name, 'bernoulli', a function f(x, output), or an object with log_prob")
     return Own(own)
 
 
