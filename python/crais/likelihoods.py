@@ -728,8 +728,8 @@ class Own(Likelihood):
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
         log_p: Tensor = self.own.log_prob(x, output)
-        if log_p.shape[:1] != x.shape[:1]:
-            raise RowShapeError(f"log_prob of x {list(x.shape)} must return [{len(x)}], not {list(log_p.shape)}")
+        if (shape := getattr(log_p, "shape", ()))[:1] != x.shape[:1]:
+            raise RowShapeError(f"log_prob of x {list(x.shape)} must return [{len(x)}], not {list(shape)}")
         return total(log_p)
 
     def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
