@@ -20,7 +20,7 @@ import torch
 from torch import distributions as D
 
 from crais.captured import Function, packages_of, required_arguments
-from crais.errors import UsageError, first_line
+from crais.errors import UsageError
 from crais.gradients import jax_rows, of_rows
 from crais.particles import inference_data
 
@@ -146,12 +146,17 @@ def _of_numpyro(model: Any) -> Model:
     jax: Any = importlib.import_module("jax")
     handlers: Any = importlib.import_module("numpyro.handlers")
     infer: Any = importlib.import_module("numpyro.infer")
-    with jax.enable_x64(True):
+    ravel: Any = importlib.import_module("jax.flatten_util").ravel_pytree
+    # without checks of arguments: a solver of equations may have failed at what was drawn
+    with jax.enable_x64(True), importlib.import_module("numpyro").validation_enabled(False):
         drawn = handlers.substitute(handlers.seed(model, 0), substitute_fn=infer.init_to_uniform)
-        trace = handlers.trace(drawn).get_trace()
+        try:
+            trace = handlers.trace(drawn).get_trace()
+        except TypeError as error:
+            raise UsageError("the model fails in float64: call numpyro.enable_x64() before making arrays") from error
         _latent(trace)
         initialised = infer.util.initialize_model(jax.random.PRNGKey(0), model)
-        flat, tree = importlib.import_module("jax.flatten_util").ravel_pytree(initialised.param_info.z)
+        flat, tree = ravel(initialised.param_info.z)
 
     def named(z: Any) -> Any:
         with jax.enable_x64(True):
@@ -159,7 +164,6 @@ def _of_numpyro(model: Any) -> Model:
         return {name: torch.tensor(np.asarray(values[name])) for name in trace if name in values}
 
     def unnamed(values: Any) -> Any:
-        ravel = importlib.import_module("jax.flatten_util").ravel_pytree
         of_row = lambda row: ravel(infer.util.unconstrain_fn(model, (), {}, row))[0]
         with jax.enable_x64(True):
             rows = {name: jax.numpy.asarray(values[name].numpy()) for name in initialised.param_info.z}
@@ -186,10 +190,12 @@ def _of_pyro(model: Any) -> Model:
             trace.compute_log_prob()
             return trace
 
+    sites: Any = []  # of the model, as they come
     try:
-        nodes, others = traced({}).nodes, traced({}).nodes
+        with poutine.infer_config(config_fn=lambda site: sites.append(site["name"]) or {}):
+            nodes, others = traced({}).nodes, traced({}).nodes
     except NotImplementedError as error:  # of ImproperUniform, at its site
-        raise UsageError(f"a site has an improper prior: {first_line(error)}") from error
+        raise UsageError(f"the site {sites[-1]} has an improper prior: there is no evidence") from error
     latent = _latent(nodes)
     for name, prior in latent.items():
         if str(vars(prior.support)) != str(vars(others[name]["fn"].support)):
@@ -224,6 +230,9 @@ def _of_pymc(model: Any) -> Model:
             raise UsageError(f"{variable.name} has an improper prior: there is no evidence")
         if variable in model.potentials:  # which took its name, and its place
             raise UsageError(f"the potential {variable.name} is a bare variable: give 1.0 * variable")
+        if "Circular" in type(model.rvs_to_transforms[variable]).__name__:
+            remedy = "give default_transform=pm.distributions.transforms.Interval(-np.pi, np.pi)"
+            raise UsageError(f"{variable.name} lies on a circle, which PyMC does not map to the line: {remedy}")
         if model.rvs_to_values[variable].dtype != "float64":
             raise UsageError("the model is in float32: make it with pytensor.config.floatX = 'float64'")
     for variable in model.observed_RVs:

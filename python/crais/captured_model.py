@@ -25,7 +25,7 @@ from crais.forces import ShorterProducts
 from crais.gradients import with_gradient
 from crais.layers import KnownModel, recognise
 from crais.likelihoods import Likelihood, Seen
-from crais.outputs import Distribution, OfDecoder, adapted, adapted_encoder
+from crais.outputs import Distribution, OfDecoder, adapted, adapted_encoder, unvalidated
 from crais.priors import Hierarchical, Prior, StandardNormal
 from crais.priors import adapted as adapted_prior
 from crais.random_state import OwnNumbers
@@ -115,9 +115,10 @@ class CapturedModel:
     # y is the labels [B, ...] of a conditional model, and not there for others.
 
     def log_joint(self, z: Tensor, x: Tensor, *y: Tensor) -> Tensor:
-        if self._log_joint is not None:
-            return self._log_joint(z, x, *y)
-        return self.prior.log_prob(z) + self.likelihood.log_prob(x, self.decoder(z, *y))
+        with unvalidated():
+            if self._log_joint is not None:
+                return self._log_joint(z, x, *y)
+            return self.prior.log_prob(z) + self.likelihood.log_prob(x, self.decoder(z, *y))
 
     def joint(self, z: Tensor, x: Tensor, *y: Tensor) -> tuple[Tensor, Tensor]:
         return joint_of(self.log_joint)(z, x, *y)
@@ -323,7 +324,7 @@ class CapturedModel:
 
         Raises UsageError; RowShapeError where the model itself fails.
         """
-        with taking_shapes(self.shape, self.sizes):
+        with unvalidated(), taking_shapes(self.shape, self.sizes):
             rows = 2
             z, x, y = self.draw_z(rows), self.plain_x(rows), self.draw_y(rows)
             if self.decoder is not None:
@@ -427,9 +428,8 @@ def _check_slopes(log_joint: Function, arrays: dict[str, Tensor]) -> None:
     if 2 * int(smooth.sum()) > smooth.numel() and 2 * int(apart.sum()) > int(smooth.sum()):
         i = int((apart * size).argmax())
         raise UsageError(
-            f"the gradient of log p(x, z) is not that of its values: a slope of "
-            f"{float(slope.flatten()[i]):.4g}, by differences {float(near.flatten()[i]):.4g}: is a "
-            "part detached from z, by .detach(), a no_grad, NumPy?"
+            f"the gradient of log p(x, z) is not that of its values: a slope of {float(slope.flatten()[i]):.4g}, by "
+            f"differences {float(near.flatten()[i]):.4g}: is a part detached from z, by .detach(), a no_grad, NumPy?"
         )
 
 
@@ -516,9 +516,8 @@ def check_unchanged(joint: Function, inputs: Sequence[Tensor], value: Tensor, wh
         return
     row = int((now.to(value.dtype) - value).abs().nan_to_num(math.inf).argmax())
     raise UsageError(
-        f"{what} has changed while it was evaluated, at a stored point from {value[row]:.6g} to "
-        f"{now[row]:.6g} ({now.dtype}): the estimates mix two models; delete those "
-        "in a folder"
+        f"{what} has changed while it was evaluated, at a stored point from {value[row]:.6g} to {now[row]:.6g} "
+        f"({now.dtype}): the estimates mix two models; delete those in a folder"
     )
 
 

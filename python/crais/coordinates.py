@@ -442,7 +442,8 @@ def _free(constraint: Any, shape: Sequence[int], name: str) -> Coordinates:
     except Exception:  # whatever PyTorch raises of a constraint or a shape
         fits = False
     if not fits:
-        raise UsageError(f"{name}: PyTorch has no bijection from R^D to {constraint} of shape {list(shape)}")
+        what = f"no bijection from R^D to {constraint} of shape {list(shape)}"
+        raise UsageError(f"{name}: PyTorch has {what}: give prior_transform, or a density that is -inf outside")
 
     def kept(x: Tensor) -> tuple[Tensor, Tensor]:
         """x in its shape, 0 in rows from which T loses it: their theta may be no number at all."""

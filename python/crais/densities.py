@@ -176,30 +176,29 @@ def _coordinates(prior: Any, prior_transform: Function | None, support: Any, bas
 def _zero_where_refused(log_density: Function) -> Function:
     """A density of rows e at which PyTorch's distributions do not look at their arguments.
 
-    Rows at which it raises one of `_REFUSALS` nonetheless are NaN: zero, and counted. What it raises
-    at eight rows or more, of which it takes none, is raised.
+    Rows at which it raises one of `_REFUSALS` nonetheless are NaN: zero, and counted. They are found by halves. What it
+    raises at eight rows or more, of which it takes none, is raised.
     """
 
     def of_rows(e: Tensor) -> Tensor:
-        with outputs.unvalidated():
+        rows, refused = len(e), []
+
+        def of_part(e: Tensor) -> Tensor:
             try:
                 value: Tensor = log_density(e)
                 return value
             except UsageError:
                 raise
             except _REFUSALS:
-                rows = [of_row(row) for row in e.split(1)]
-                if len(rows) >= 8 and all(value is None for value in rows):
+                if len(e) > 1:
+                    return torch.cat([of_part(half) for half in e.chunk(2)])
+                refused.append(e)
+                if len(refused) == rows >= 8:
                     raise
-        nowhere = [math.nan * e[i : i + 1].sum(1) for i in range(len(e))]
-        return torch.cat([none if row is None else row for row, none in zip(rows, nowhere)])
+                return math.nan * e.sum(1)
 
-    def of_row(e: Tensor) -> Tensor | None:
-        try:
-            value: Tensor = log_density(e)
-            return value
-        except _REFUSALS:
-            return None
+        with outputs.unvalidated():
+            return of_part(e)
 
     return of_rows
 
@@ -228,9 +227,8 @@ def _check_falls(density: Function, space: Coordinates, centres: Tensor) -> None
                 own = space.log_density(e[:, last - 3 : last].flatten(0, 1)).reshape(2, 3)
                 grows = bool(((value - own).diff() > 1).all())
                 raise UsageError(
-                    f"log density {'grows without bound' if grows else 'does not fall'} along "
-                    f"{space.name(i)}, on the way {way}: log Z is infinite; has every parameter a "
-                    "proper prior?"
+                    f"log density {'grows without bound' if grows else 'does not fall'} along {space.name(i)}, on the "
+                    f"way {way}: log Z is infinite; has every parameter a proper prior?"
                 )
 
 
@@ -355,11 +353,12 @@ def _check_at_prior(likelihood: Function, space: Coordinates, e: Tensor) -> tupl
         return [], []
     value, lost = value.detach(), value.detach().isnan()
     if 20 * int(lost.sum()) > _PRIOR_DRAWS or bool((value == math.inf).any()):
-        _refuse(lost | (value == math.inf), named, "the log likelihood is NaN or +inf")
+        _refuse(lost | (value == math.inf), named, "return -inf where the likelihood is zero: its log is NaN or +inf")
     value, draws = value[~lost], f"{_PRIOR_DRAWS} draws of the prior"
     if not bool((value != value[0]).any()):
         what = f"the log likelihood is {float(value[0]):.6g} at all {draws}"
-        return [], [(f"{what}: crais has seen no other", "give `starts` where it is greater")]
+        where = f"give `starts` [S, {space.dim}] where it is greater, in units in which the prior is N(0, I)"
+        return [], [(f"{what}: crais has seen no other", where)]
     if not bool(lost.any()):
         return [], []
     what = f"the log likelihood is NaN at {int(lost.sum())} of {draws}"

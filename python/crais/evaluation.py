@@ -121,11 +121,10 @@ def evaluate(
     row's value must not depend on other rows. crais restores PyTorch's random state, threads and
     modes. Decoders of known layers run on crais's own evaluator (docs/models.md).
 
-    Ctrl-C raises Interrupted, whose `result` has the finished images; with out="folder", another
-    call with resume=True continues. Raises UsageError, PlanError, DataError, NoInputError, and
-    whatever the model raises. Cost: 776 evaluations of the decoder an image, before base and
-    pilots, and more where the control asks for longer chains, at most `max_evals` (20,000);
-    `budget` sets another number.
+    Ctrl-C raises Interrupted, whose `result` has the finished images; with out="folder", another call with resume=True
+    continues. Raises UsageError, PlanError, DataError, NoInputError, and whatever the model raises. Cost: 776
+    evaluations of the decoder an image, before base and pilots, and more where the control asks for longer chains, at
+    most `max_evals` (20,000); `budget` sets another number.
 
     Other options are the flags of eval-loglik:
     """
@@ -230,10 +229,9 @@ def certify(
     images       as in `evaluate`. Without images, the model draws `num_images` (1,000), with exact draws
     progress     show a bar, if tqdm is installed
 
-    The truth lies between the bounds on average, so the gap certifies these settings: for your
-    images as far as `distance` is small and chains have met every mode. The options are those of
-    `evaluate`, and so are the exceptions. Returns a `Result`. Cost: twice the evaluations of
-    `evaluate`, or some 3.5 times with images.
+    The truth lies between the bounds on average, so the gap certifies these settings: for your images as far as
+    `distance` is small and chains have met every mode. The options are those of `evaluate`, and so are the exceptions.
+    Returns a `Result`. Cost: twice the evaluations of `evaluate`, or some 3.5 times with images.
     """
     native.check_names("eval-loglik", options, certify, evaluate)
     options.setdefault("method", "bidirectional")
@@ -271,18 +269,15 @@ def log_normalizer(
     >>> z = crais.log_normalizer(log_density, dim=61, draws=draws)   # of chains that you have run
     >>> z.log_z, z.mc_se, z.flagged, z.reasons
 
-    target       a function of PyTorch or JAX: z [B, dim] -> log density [B], nats, or for one row
-                 z [dim] -> a number. PyTorch computes in float64 unless dtype="float32". Or a
-                 model, or the name of a target, such as "u11"
+    target       a function of PyTorch or JAX: z [B, dim] -> log density [B], nats, or for one row z [dim] -> a number.
+                 PyTorch computes in float64 unless dtype="float32". Or a model, or the name of a target, such as "u11"
     dim          the dimension of z, for a function
-    prior        the target is then a log likelihood, and log Z the evidence. A distribution of
-                 torch.distributions or scipy.stats, a list of them, or a dict of them by name: the
-                 likelihood then takes a dict of [B, *shape]
+    prior        the target is then a log likelihood, and log Z the evidence. A distribution of torch.distributions or
+                 scipy.stats, a list of them, or a dict of them by name: the likelihood then takes a dict of [B, *shape]
     prior_transform  instead of a prior, a function of PyTorch: u [B, dim] in the unit cube ->
                  theta [B, dim]
-    support      where the density is not zero: a constraint of torch.distributions.constraints or
-                 a pair (low, high) for every coordinate, a list of them, or a dict of them by
-                 name. A value may be (constraint, shape)
+    support      where the density is not zero: a constraint of torch.distributions.constraints or a pair (low, high)
+                 for every coordinate, a list of them, or a dict of them by name. A value may be (constraint, shape)
     value_and_grad   instead of the target, a function of NumPy: z [B, dim] -> (values [B],
                  gradients [B, dim]), or z [dim] -> (a number, [dim])
     base         where z is: a torch distribution, (mean [dim], covariance [dim, dim]), or samples
@@ -290,25 +285,22 @@ def log_normalizer(
     starts       [S, dim]: points near mass that you know of. The search for modes climbs from them
                  first, then from N(0, I) times 1, 3, 10 and 30. With a prior, a support or a model
                  they are points e, where theta = T(e) and e ~ N(0, I) is about the prior
-    draws        of chains that you have run, in your coordinates: [chains, draws, dim], [draws,
-                 dim], a dict of [chains, draws, *shape] by name, or ArviZ's InferenceData. The
-                 first half of each chain fits the base (up to 128 dimensions), and anneals run
-                 back from draws of the second: see `Evidence.ratio`
+    draws        of chains that you have run, in your coordinates: [chains, draws, dim], [draws, dim], a dict of
+                 [chains, draws, *shape] by name, or ArviZ's InferenceData. The first half of each chain fits the base
+                 (up to 128 dimensions), and anneals run back from draws of the second: see `Evidence.ratio`
     model_args, model_kwargs   data of a model of NumPyro or Pyro
     rng          a NumPy Generator that draws the seed, in place of seed=
     progress     show a bar, if tqdm is installed
 
-    crais fits a base and draws from it. Draws whose weights have a light tail are the estimate.
-    Otherwise crais anneals, in rounds of doubling length, until one shows which length brings the
-    error (standard error and bias together) to `error` nats (0.1). The estimate is of fresh
-    particles, flagged if `max_evals` evaluations a replicate (5e5) are too few. After Ctrl-C, the
-    `result` of crais.Interrupted has the last rounds, flagged.
+    crais fits a base and draws from it. Draws whose weights have a light tail are the estimate. Otherwise crais
+    anneals, in rounds of doubling length, until one shows which length brings the error (standard error and bias
+    together) to `error` nats (0.1). The estimate is of fresh particles, flagged if `max_evals` evaluations a replicate
+    (5e5) are too few. After Ctrl-C, the `result` of crais.Interrupted has the last rounds, flagged.
 
-    The error bar comes from independent replicates (`problems`, 10). A density of -inf is zero.
-    `notes` of the result say how crais used the function: differences of gradients, say, where
-    autograd has no second derivatives. With a prior, crais evaluates 256 draws of it first.
-    Raises what `evaluate` raises, and UsageError for discrete sites, improper priors and a model
-    without its data.
+    The error bar comes from independent replicates (`problems`, 10). A density of -inf is zero. `notes` of the result
+    say how crais used the function: differences of gradients, say, where autograd has no second derivatives. With a
+    prior, crais evaluates 256 draws of it first. Raises what `evaluate` raises, and UsageError for discrete sites,
+    improper priors and a model without its data.
 
     Other options are the flags of estimate-logz:
     """

@@ -82,9 +82,8 @@ def of_numpy(value_and_grad: Callable[[Any], Any], rows: Array) -> Function:
     value, grad = _pair(value_and_grad(rows[0].copy()))
     if value.size != 1 or grad.shape != (dim,):
         raise UsageError(
-            f"value_and_grad: of z [B, {dim}] values [B] and gradients [B, {dim}] are wanted, or of "
-            f"z [{dim}] a number and [{dim}]; of the latter it returns {list(value.shape)} and "
-            f"{list(grad.shape)}: does dim fit?"
+            f"value_and_grad: of z [B, {dim}] values [B] and gradients [B, {dim}] are wanted, or of z [{dim}] a number "
+            f"and [{dim}]; of the latter it returns {list(value.shape)} and {list(grad.shape)}: does dim fit?"
         )
     return of_rows(value_and_grad)
 

@@ -148,9 +148,8 @@ def recognise(
 ) -> KnownModel | None:
     """What the fused evaluator can compute of a model: all of it, its decoder, or nothing.
 
-    z [B, D] and x [B, *shape] are examples. The likelihood must be Bernoulli, or Gaussian with one
-    standard deviation, and the prior a standard normal. Means may come from a sigmoid or tanh,
-    probabilities must come from a sigmoid.
+    z [B, D] and x [B, *shape] are examples. The likelihood must be Bernoulli, or Gaussian with one standard deviation,
+    and the prior a standard normal. Means may come from a sigmoid or tanh, probabilities must come from a sigmoid.
     """
     if _likelihood(likelihood) is None or type(prior) is not StandardNormal:
         return None

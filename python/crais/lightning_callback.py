@@ -1,5 +1,4 @@
-"""`crais.callbacks.Lightning`: log p(x) in the logs of a Trainer, of `lightning` or an older
-`pytorch_lightning`."""
+"""`crais.callbacks.Lightning`: log p(x) in the logs of a Trainer, of `lightning` or an older `pytorch_lightning`."""
 
 from __future__ import annotations
 
@@ -32,15 +31,13 @@ class Lightning(*_callback_classes()):  # type: ignore[misc]
     >>> callback = crais.callbacks.Lightning(held_out, every=5, likelihood=crais.Bernoulli())
     >>> Trainer(callbacks=[callback], logger=TensorBoardLogger("logs"))
 
-    The scalars of `Monitor` go to the Trainer's loggers, be it TensorBoard, W&B or MLflow, through
-    the module's `log_dict`. Early stopping and checkpoints can watch them: ModelCheckpoint(
-    monitor="log_p/mean", mode="max").
+    The scalars of `Monitor` go to the Trainer's loggers, be it TensorBoard, W&B or MLflow, through the module's
+    `log_dict`. Early stopping and checkpoints can watch them: ModelCheckpoint(monitor="log_p/mean", mode="max").
 
     images       the held-out images [N, *shape], as in `Monitor`
     every        how many epochs lie between two evaluations
     model        what to evaluate; None for the LightningModule, or the one model in it
-    options      further arguments of `Monitor`, such as `max_images` and `budget`, and of
-                 `evaluate`
+    options      further arguments of `Monitor`, such as `max_images` and `budget`, and of `evaluate`
 
     Cost of a logged epoch: at most `max_images` times `budget` evaluations of the decoder, on the
     first process while the others wait. Each process must hold all parameters (DDP, not FSDP). The

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import types
 from collections.abc import Callable, Container, Sequence
 from typing import Any, TypeAlias
 
@@ -15,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from crais.captured import required_arguments
 from crais.errors import RowShapeError, UsageError, did_you_mean
 
 Output: TypeAlias = Tensor | tuple[Tensor, ...]
@@ -62,18 +64,18 @@ class Likelihood(nn.Module):
 
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
         """Returns log p(x | output) [B], nats, summed over all elements of x."""
-        return _total(self.each(x, output))
+        return total(self.each(x, output))
 
     def each(self, x: Tensor, output: Output) -> Tensor:
         """Returns log p of each element of x [B, *shape], nats, where they are independent."""
-        raise NotImplementedError
+        kind = self.name or type(self).__name__
+        raise UsageError(f"{kind} does not say log p of each element of x (`each`); a log_joint may say what NaN means")
 
     def fisher(self, output: Output) -> Output:
         """Returns the diagonal of the Fisher information about the output, with its structure.
 
-        Bases use it as the curvature of the likelihood; without it they take gradients, at D
-        evaluations. A likelihood without a closed form returns another non-negative curvature, and
-        its docstring says which.
+        Bases use it as the curvature of the likelihood; without it they take gradients, at D evaluations. A likelihood
+        without a closed form returns another non-negative curvature, and its docstring says which.
         """
         raise NotImplementedError
 
@@ -166,15 +168,12 @@ class _OfLogits(Elementwise):
         is_unit = 0 <= low and high <= 1
         if is_unit and self.probs is None:
             raise UsageError(
-                f"all that the decoder returns lies in [0, 1], as after a sigmoid, and {kind}() "
-                f"takes logits: say {kind}(probs=True) if these are probabilities, probs=False if "
-                "they are logits"
+                f"all that the decoder returns lies in [0, 1], as after a sigmoid, and {kind}() takes logits: say "
+                f"{kind}(probs=True) if these are probabilities, probs=False if they are logits"
             )
         if not is_unit and self.probs:
-            raise UsageError(
-                f"the decoder returns {low:.4g} to {high:.4g}, and {kind}(probs=True) takes "
-                f"probabilities, in [0, 1]; {kind}() takes logits"
-            )
+            takes = f"{kind}(probs=True) takes probabilities, in [0, 1]; {kind}() takes logits"
+            raise UsageError(f"the decoder returns {low:.4g} to {high:.4g}, and {takes}")
         return (
             "the decoder's outputs all lie in [0, 1], and are taken for logits" if is_unit and not self.probs else None
         )
@@ -233,10 +232,9 @@ class ContinuousBernoulli(_OfLogits):
 class LocationScale(Elementwise):
     """x = location + scale * noise.
 
-    scale   a number or a tensor that broadcasts to x: the output is the location. A name, one of
-            `choices`: the output is (location, what the name says), a tuple or one tensor whose
-            halves along dimension 1 are these. None: what the keys of the decoder's mapping say,
-            else `default`
+    scale   a number or a tensor that broadcasts to x: the output is the location. A name, one of `choices`: the output
+            is (location, what the name says), a tuple or one tensor whose halves along dimension 1 are these. None:
+            what the keys of the decoder's mapping say, else `default`
     learn   make the scale a parameter
     """
 
@@ -381,10 +379,9 @@ class StudentT(LocationScale):
 class _Discretized(LocationScale):
     """8-bit x = k / 255. Its mass is that of continuous noise in a bin of width 1/255 around x.
 
-    The bins of 0 and 255 take the tails. The Fisher weights are a stand-in: those of continuous
-    noise whose variance has the bins' added, times the share that is left where such noise beyond
-    the first and the last bin's inner edge is known only to be there. A pixel that is surely black
-    says next to nothing of its mean.
+    The bins of 0 and 255 take the tails. The Fisher weights are a stand-in: those of continuous noise whose variance
+    has the bins' added, times the share that is left where such noise beyond the first and the last bin's inner edge is
+    known only to be there. A pixel that is surely black says next to nothing of its mean.
     """
 
     low, high, step, levels, default = 0.0, 1.0, STEP, LEVELS, None
@@ -440,7 +437,7 @@ class _Discretized(LocationScale):
         )
         if self.domain is not None:
             return f"{found}, their domain"
-        raise UsageError(f"{found}: say domain=(-1, 1) if pixels lie there, domain=(0, 1) if they are meant so")
+        raise UsageError(f"{found}: say domain=(black, white) of the decoder, (-1, 1) or (0, 255); (0, 1) if meant so")
 
 
 class DiscretizedGaussian(_Normal, _Discretized):
@@ -482,8 +479,7 @@ class DiscretizedGaussian(_Normal, _Discretized):
 class DiscretizedLogistic(_Discretized):
     """Mass function of 8-bit values under logistic noise; the output is the mean.
 
-    `scale` and `learn` are as in `Laplace`, and `scale` must be there; `domain` is as in
-    `DiscretizedGaussian`.
+    `scale` and `learn` are as in `Laplace`, and `scale` must be there; `domain` is as in `DiscretizedGaussian`.
     """
 
     name = "discretized-logistic"
@@ -523,9 +519,8 @@ class DiscretizedLogistic(_Discretized):
 class Mixture(Likelihood):
     """A mixture for each element of x, of K distributions of one kind.
 
-    The output is the logits of the components' weights, then what the kind takes, each
-    [B, K, *shape]. The Fisher weights are a stand-in, no smaller than the exact ones: those of x
-    together with its component.
+    The output is the logits of the components' weights, then what the kind takes, each [B, K, *shape]. The Fisher
+    weights are a stand-in, no smaller than the exact ones: those of x together with its component.
     """
 
     def __init__(self, kind: Elementwise) -> None:
@@ -561,11 +556,10 @@ class Mixture(Likelihood):
 class DiscretizedLogisticMixture(Mixture):
     """Mass function of 8-bit values x [B, C, *rest] under a mixture of logistics for each element.
 
-    The output [B, 3 * components * C, *rest] is read as [B, 3, components, C, *rest]: the logits of
-    the components' weights, their means, their log-scales. Channels are independent given the
-    output; there is no autoregression among them. `domain` is as in `DiscretizedGaussian`:
-    PixelCNN++'s is (-1, 1). The Fisher weights are a stand-in: those of x together with its
-    component.
+    The output [B, 3 * components * C, *rest] is read as [B, 3, components, C, *rest]: the logits of the components'
+    weights, their means, their log-scales. Channels are independent given the output; there is no autoregression among
+    them. `domain` is as in `DiscretizedGaussian`: PixelCNN++'s is (-1, 1). The Fisher weights are a stand-in: those of
+    x together with its component.
     """
 
     name = "discretized-logistic-mixture"
@@ -613,9 +607,8 @@ class Categorical(Likelihood):
         output = _only(output)
         if output.shape[1] != self.num_classes:
             raise RowShapeError(
-                f"Categorical of {self.num_classes} classes takes an output "
-                f"[B, {self.num_classes}, {', '.join(map(str, x.shape[1:]))}]; the decoder returns "
-                f"{list(output.shape)}"
+                f"Categorical of {self.num_classes} classes takes an output [B, {self.num_classes}, "
+                f"{', '.join(map(str, x.shape[1:]))}]; the decoder returns {list(output.shape)}"
             )
         log_weights = F.log_softmax(output, 1)
         check_rows(x, log_weights.shape[2:])
@@ -713,17 +706,43 @@ class ZeroInflatedNegativeBinomial(NegativeBinomial):
         return counts * (u > torch.sigmoid(zeros))
 
 
+class Own(Likelihood):
+    """What a user wrote: log_prob(x, output), of rows [B] or elements of x [B, *shape]; perhaps sample(output)."""
+
+    def __init__(self, own: Any) -> None:
+        super().__init__()
+        if "x" in (required_arguments(own.log_prob) or [])[1:]:
+            raise UsageError(f"likelihood: log_prob of {type(own).__name__} takes x first: log_prob(x, output)")
+        self.own = own
+        for name in ("low", "high", "step", "levels", "uniforms", "name"):
+            setattr(self, name, getattr(own, name, getattr(self, name)))
+        self.name = self.name or type(own).__name__
+        vars(self).update({name: getattr(own, name) for name in ("fisher", "sample", "check") if hasattr(own, name)})
+
+    def has(self, method: str) -> bool:
+        return hasattr(self.own, "sample" if method == "draw" else method)
+
+    def each(self, x: Tensor, output: Output) -> Tensor:
+        log_p: Tensor = getattr(self.own, "each", self.own.log_prob)(x, output)
+        return log_p if log_p.shape == x.shape else super().each(x, output)
+
+    def log_prob(self, x: Tensor, output: Output) -> Tensor:
+        log_p: Tensor = self.own.log_prob(x, output)
+        if (shape := getattr(log_p, "shape", ()))[:1] != x.shape[:1]:
+            raise RowShapeError(f"log_prob of x {list(x.shape)} must return [{len(x)}], not {list(shape)}")
+        return total(log_p)
+
+    def draw(self, output: Output, x_shape: Sequence[int]) -> Tensor:
+        drawn: Tensor = self.own.sample(output) if self.uniforms is None else super().draw(output, x_shape)
+        return drawn
+
+
 class Seen(Likelihood):
     """What was seen of x, under a likelihood of independent elements: the others are NaN."""
 
     def __init__(self, kind: Likelihood) -> None:
         super().__init__()
-        name = kind.name or type(kind).__name__
-        if not kind.has("each"):
-            raise UsageError(
-                f"missing: {name} does not say log p of each element (`each`); a log_joint may say what NaN means"
-            )
-        self.kind, self.name, self.uniforms = kind, f"seen-{name}", kind.uniforms
+        self.kind, self.name, self.uniforms = kind, f"seen-{kind.name or type(kind).__name__}", kind.uniforms
         self.low, self.high, self.step, self.levels = kind.low, kind.high, kind.step, kind.levels
         self.check, self.sample, self.draw = kind.check, kind.sample, kind.draw  # type: ignore[method-assign]
 
@@ -733,14 +752,11 @@ class Seen(Likelihood):
     def log_prob(self, x: Tensor, output: Output) -> Tensor:
         seen = ~x.isnan()
         inside = torch.cat([x[seen], x.new_full((1,), max(self.low, 0.0))])[0]  # of the support
-        return _total(torch.where(seen, self.kind.each(torch.where(seen, x, inside), output), 0.0))
+        return total(torch.where(seen, self.kind.each(torch.where(seen, x, inside), output), 0.0))
 
 
 def as_likelihood(own: Any) -> Likelihood:
-    """What a user gives: a likelihood, its name, its class, or any object with log_prob(x, output).
-
-    Its log_prob is [B], or of each element [B, *shape]; its sample(output), if any, draws x. Else raises UsageError.
-    """
+    """Of a likelihood, its name or class, an object for `Own`, or a function f(x, output). UsageError for all else."""
     if isinstance(own, str):
         return named(own)
     if isinstance(own, type) and issubclass(own, torch.distributions.Distribution):
@@ -752,21 +768,11 @@ def as_likelihood(own: Any) -> Likelihood:
             raise UsageError(f"likelihood: give an instance, {own.__name__}(...): {error}") from error
     if isinstance(own, Likelihood):
         return own
+    if isinstance(own, types.FunctionType) and (required_arguments(own) or [""])[0] == "x":
+        own = types.SimpleNamespace(log_prob=own, name=own.__name__)
     if not callable(getattr(own, "log_prob", None)):
-        raise UsageError("likelihood: give an object with log_prob(x, output), or a name, as 'bernoulli'")
-    kind = type(own)
-
-    def log_prob(self: Any, x: Tensor, output: Output) -> Tensor:
-        found: Tensor = super(joined, self).log_prob(x, output)
-        return _total(found) if found.dim() > 1 else found  # of elements, or of rows already
-
-    methods: dict[str, Any] = {"__init__": nn.Module.__init__, "__hash__": object.__hash__, "log_prob": log_prob}
-    if hasattr(kind, "sample") and not hasattr(kind, "uniforms"):
-        methods["draw"] = lambda self, output, x_shape: self.sample(output)
-    joined: Any = type(kind.__name__, (kind, Likelihood), methods)
-    made = joined()
-    vars(made).update(vars(own))
-    return made
+        raise UsageError("likelihood: give a name, 'bernoulli', a function f(x, output), or an object with log_prob")
+    return Own(own)
 
 
 def named(text: str) -> Likelihood:
@@ -814,14 +820,14 @@ def _halves(output: Output) -> tuple[Tensor, Tensor]:
 
 def check_rows(x: Tensor, shape: Sequence[int]) -> None:
     """Raises RowShapeError where tensors of unlike shapes would broadcast."""
-    if tuple(x.shape[1:]) != tuple(shape):
-        raise RowShapeError(
-            f"a row of x has shape {list(x.shape[1:])}, but the decoder's output is for rows of shape {list(shape)}"
-        )
+    row = list(x.shape[1:])
+    if row != list(shape):
+        raise RowShapeError(f"a row of x has shape {row}, but the decoder's output is for rows of shape {list(shape)}")
 
 
-def _total(values: Tensor) -> Tensor:
-    return values.flatten(1).sum(1)
+def total(values: Tensor) -> Tensor:
+    """The sum of elements, for each row [B]."""
+    return values.flatten(1).sum(1) if values.dim() > 1 else values
 
 
 def _open(u: Tensor) -> Tensor:

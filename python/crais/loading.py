@@ -36,10 +36,9 @@ def load(source: str, *, revision: str | None = None, trust_code: bool = False) 
     The file is a checkpoint of train-vae, a model of crais.export, or a decoder in TorchScript. For
     other models, build the module with its own library and give it to `evaluate`.
 
-    Downloads go to huggingface_hub's cache; HF_HUB_OFFLINE=1 uses the cache alone. No code of the
-    file runs here. Raises UsageError for a name of another form and for a file that needs trust,
-    NoInputError for a repository, revision or file that is missing, ImportError without
-    huggingface_hub. Returns the file's path. Cost: no evaluation.
+    Downloads go to huggingface_hub's cache; HF_HUB_OFFLINE=1 uses the cache alone. No code of the file runs here.
+    Raises UsageError for a name of another form and for a file that needs trust, NoInputError for a repository,
+    revision or file that is missing, ImportError without huggingface_hub. Returns the file's path. Cost: no evaluation.
     """
     parts = _NAME.fullmatch(source) if isinstance(source, str) else None
     if parts is None:

@@ -60,8 +60,7 @@ class Distribution(L.Likelihood):
 
     def log_prob(self, x: Tensor, output: Any) -> Tensor:
         L.check_rows(x, shape_of(output) or ())
-        log_p: Tensor = output.log_prob(x)
-        return log_p.flatten(1).sum(1) if log_p.dim() > 1 else log_p
+        return L.total(output.log_prob(x))
 
     def each(self, x: Tensor, output: Any) -> Tensor:
         if output.event_shape and plain(output).event_shape:
@@ -105,9 +104,8 @@ def adapted(
         return _then(decoder, _classes_first), likelihood
     if isinstance(likelihood, OfDecoder):
         raise UsageError(
-            "the model has no likelihood: give a decoder with its likelihood, as "
-            "crais.Bernoulli() where it returns logits, crais.Bernoulli(probs=True) after a "
-            "sigmoid, another of crais; or a log_joint"
+            "the model has no likelihood: give a decoder with its likelihood, as crais.Bernoulli() where it returns "
+            "logits, crais.Bernoulli(probs=True) after a sigmoid, another of crais; or a log_joint"
         )
     return decoder, likelihood
 
@@ -397,9 +395,8 @@ def adapted_encoder(encoder: Function, x: Tensor, y: tuple[Tensor, ...], latent:
         take = _reading(output, lambda: encoder(x, *y), latent)
     if take is None:
         raise UsageError(
-            f"the encoder must return mean and log_var [B, D] (or maps), or mean and scale_tril "
-            f"[B, D, D]; it returns {described(output)}: say which, as encoder=lambda x: "
-            "(q.mean, q.log_var)"
+            f"the encoder must return mean and log_var [B, D] (or maps), or mean and scale_tril [B, D, D]; it returns "
+            f"{described(output)}: say which, as encoder=lambda x: (q.mean, q.log_var)"
         )
     if take is _two:
         return encoder

@@ -5,6 +5,7 @@ import json
 import math
 import re
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -193,13 +194,15 @@ def test_a_linear_gaussian_model_has_its_known_log_likelihood(is_conditional):
     np.testing.assert_allclose(found.log_likelihood, linear_gaussian(weight).log_prob(x - y), atol=1e-3)
 
 
-@pytest.mark.parametrize("of_distribution", [False, True])
-def test_pixels_that_were_not_seen_are_integrated_out(of_distribution):
+@pytest.mark.parametrize("kind", ["gaussian", "distribution", "own"])
+def test_pixels_that_were_not_seen_are_integrated_out(kind):
     torch.manual_seed(3)
     weight, seen = torch.randn(5, 2), torch.rand(6, 5) < 0.6
     x = torch.where(seen, torch.randn(6, 5), torch.nan)
     model = {"decoder": lambda z: z @ weight.T, "likelihood": crais.Gaussian(0.5)}
-    if of_distribution:
+    if kind == "own":  # of each element
+        model["likelihood"] = SimpleNamespace(log_prob=lambda x, output: D.Normal(output, 0.5).log_prob(x))
+    elif kind == "distribution":
         model = {"decoder": lambda z: D.Independent(D.Normal(z @ weight.T, 0.5), 1)}
     options = {"latent": 2, "images": x, "base": "laplace", "progress": False, **model}
     found = crais.evaluate(missing="nan", **options)
@@ -215,6 +218,9 @@ def test_pixels_that_were_not_seen_are_integrated_out(of_distribution):
     with pytest.raises(crais.UsageError, match="elements of MultivariateNormal are not independent"):
         decoder = lambda z: D.MultivariateNormal(z @ weight.T, torch.eye(5))
         crais.evaluate(missing="nan", **options | {"decoder": decoder, "likelihood": None})
+    with pytest.raises(crais.UsageError, match="does not say log p of each element"):
+        rows = SimpleNamespace(log_prob=lambda x, output: D.Normal(output, 0.5).log_prob(x).sum(1))
+        crais.evaluate(missing="nan", **options | {"decoder": lambda z: z @ weight.T, "likelihood": rows})
 
 
 def test_the_decoder_tells_latent_and_shape(mlp, tmp_path):

@@ -128,16 +128,8 @@ CASES: dict[str, tuple[Make, Callable[[int], L.Output], Callable[[Any], Any]]] =
     ),
     "laplace": (lambda: L.Laplace(0.5), plain(), lambda o: D.Laplace(o, 0.5)),
     "student-t": (lambda: L.StudentT(4.0, 0.5), plain(), lambda o: D.StudentT(4.0, o, 0.5)),
-    "student-t-pair": (
-        lambda: L.StudentT(4.0, "scale"),
-        lambda n: spread(n, torch.exp),
-        lambda o: D.StudentT(4.0, *o),
-    ),
-    "discretized-gaussian": (
-        lambda: L.DiscretizedGaussian(0.1),
-        plain(0.3, 0.5),
-        lambda o: Bins(D.Normal(o, 0.1).cdf),
-    ),
+    "student-t-pair": (lambda: L.StudentT(4.0, "scale"), lambda n: spread(n, torch.exp), lambda o: D.StudentT(4.0, *o)),
+    "discretized-gaussian": (lambda: L.DiscretizedGaussian(0.1), plain(0.3, 0.5), lambda o: Bins(D.Normal(o, 0.1).cdf)),
     "discretized-gaussian-pair": (
         lambda: L.DiscretizedGaussian(scale="log_sd"),
         lambda n: pair(n, 0.3, 0.5, -2),
@@ -158,15 +150,10 @@ CASES: dict[str, tuple[Make, Callable[[int], L.Output], Callable[[Any], Any]]] =
         lambda: L.Mixture(L.Laplace("log_scale")),
         lambda n: tuple(normal(n, 4, *SHAPE, scale=s, shift=m) for s, m in ((1, 0), (1, 0), (0.3, -1))),
         lambda o: D.MixtureSameFamily(
-            D.Categorical(logits=o[0].movedim(1, -1)),
-            D.Laplace(o[1].movedim(1, -1), o[2].movedim(1, -1).exp()),
+            D.Categorical(logits=o[0].movedim(1, -1)), D.Laplace(o[1].movedim(1, -1), o[2].movedim(1, -1).exp())
         ),
     ),
-    "categorical": (
-        L.Categorical,
-        lambda n: normal(n, 256, *SHAPE),
-        lambda o: Levels(logits=o.movedim(1, -1)),
-    ),
+    "categorical": (L.Categorical, lambda n: normal(n, 256, *SHAPE), lambda o: Levels(logits=o.movedim(1, -1))),
     "symbols": (
         lambda: L.Categorical(7),
         lambda n: normal(n, 7, *SHAPE),
@@ -439,7 +426,7 @@ def test_means_and_scales_have_the_units_of_the_domain(kind: str, low: float, hi
     assert other.check(given) is None
     far = torch.cat([*weights, low - width / 2 + width * loc, log_scale], 1)
     assert re.fullmatch(rf"\d+% of the decoder's means lie outside \[{low}, {high}\].*", other.check(far) or "")
-    with pytest.raises(ValueError, match=r"outside \[0, 1\], from .*say domain=\(-1, 1\)"):
+    with pytest.raises(ValueError, match=r"outside \[0, 1\], from .*say domain=\(black, white\)"):
         plain.check(torch.cat([*weights, loc - 0.5, log_scale], 1))
     with pytest.raises(ValueError, match="domain is .low, high."):
         L.DiscretizedLogisticMixture(1, domain=(1, -1))

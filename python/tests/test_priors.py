@@ -147,8 +147,7 @@ def test_density_draws_and_moments_are_of_one_distribution(name: str) -> None:
     error = ratio.std() / math.sqrt(len(ratio))
     assert error < 0.05 and abs(ratio.mean() - 1) < 5 * error + 1e-9
 
-    # Draws are of the density: under p the means of s, z . s + D and (z - E[z])^2 s are 0, where s =
-    # grad log p(z).
+    # Draws are of the density: under p the means of s, z . s + D and (z - E[z])^2 s are 0, where s = grad log p(z).
     z.requires_grad_()
     (score,) = torch.autograd.grad(prior.log_prob(z).sum(), z)
     z = z.detach()

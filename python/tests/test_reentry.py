@@ -72,12 +72,7 @@ def counting(z):
 
 counting.calls = 0
 ONE_AT_A_TIME = {"keeps its input": Keeps(), "a messenger": InsideOf(Messenger())}
-ANY = {
-    "none": NET,
-    "a counter": counting,
-    "of each thread": KeepsForEachThread(),
-    "a lock": InsideOf(threading.Lock()),
-}
+ANY = {"none": NET, "a counter": counting, "of each thread": KeepsForEachThread(), "a lock": InsideOf(threading.Lock())}
 
 
 @pytest.mark.parametrize("name", ONE_AT_A_TIME | ANY)

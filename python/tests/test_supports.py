@@ -29,8 +29,7 @@ def close(found, truth):
 
 
 @pytest.mark.parametrize(
-    ("support", "ends"),
-    [(HALF, (-800, 720)), (constraints.unit_interval, (-720, 38)), ((2, None), (-40, 720))],
+    ("support", "ends"), [(HALF, (-800, 720)), (constraints.unit_interval, (-720, 38)), ((2, None), (-40, 720))]
 )
 def test_where_floating_numbers_end_the_density_is_none(support, ends):
     """Within them, log |dT/de| is what it is; beyond, it is NaN: zero, and counted."""
@@ -209,8 +208,7 @@ def test_a_wishart_prior_is_conjugate():
         D.Gamma(torch.tensor([400.0, 0.5]), 1.0),
         D.Dirichlet(torch.tensor([2.0, 3.0, 0.7])),
         D.MixtureSameFamily(
-            D.Categorical(torch.ones(2, 2)),
-            D.Normal(torch.tensor([[-1.0, 1.0]] * 2), torch.tensor([[0.7, 1.0]] * 2)),
+            D.Categorical(torch.ones(2, 2)), D.Normal(torch.tensor([[-1.0, 1.0]] * 2), torch.tensor([[0.7, 1.0]] * 2))
         ),
     ],
     ids=lambda prior: type(prior).__name__,

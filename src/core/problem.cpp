@@ -59,7 +59,7 @@ at::Tensor checked_starts(const at::Tensor& log_density, const Target& target) {
                : log_density;
   const at::Tensor nothing = checked.isneginf();
   const at::Tensor no_number = ~checked.isfinite() & ~nothing;
-  if (no_number.any().item<bool>()) throw_at(checked, no_number, "");
+  if (no_number.any().item<bool>()) throw_at(checked, no_number, " (return -inf for zero)");
   if (nothing.all().item<bool>()) throw_at(checked, nothing, "");
   return checked;
 }

@@ -5,14 +5,35 @@
 
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "bases/base.h"
+#include "bases/normal_mixture.h"
 #include "core/coupling.h"
 #include "core/spline.h"
 
 namespace crais {
 
 constexpr double kWorthwhile = 0.05;  // nats that a richer fit must gain
+
+/// The density at points z [M,D].
+class At {
+ public:
+  At(const Target& one, const at::Tensor& z)
+      : target_(one.select(at::zeros({z.size(0)}, one.options().dtype(at::kLong)))),
+        z_(z.to(one.options())) {}
+
+  at::Tensor curvature() const { return on_cpu(target_->curvature(z_)); }  // [M,D,D]
+  /// log gamma [M] and its gradient [M,D].
+  std::pair<at::Tensor, at::Tensor> evaluate() const {
+    const Evaluation at = target_->evaluate(z_.unsqueeze(1));
+    return {on_cpu(at.log_density).squeeze(1), on_cpu(at.grad).squeeze(1)};
+  }
+
+ private:
+  std::shared_ptr<const Target> target_;
+  at::Tensor z_;
+};
 
 /// How scales depend on a few coordinates, the drivers, as curvatures show it.
 struct Funnels {

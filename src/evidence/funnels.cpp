@@ -3,7 +3,6 @@
 #include <tuple>
 #include <utility>
 
-#include "bases/normal_mixture.h"
 #include "evidence/fits.h"
 
 namespace crais {
@@ -49,25 +48,6 @@ at::Tensor some_of(const at::Tensor& z, int64_t count) {
   return z.index_select(
       0, at::linspace(0, last, std::min(count, z.size(0)), at::kDouble).round().to(at::kLong));
 }
-
-/// The density at points z [M,D].
-class At {
- public:
-  At(const Target& one, const at::Tensor& z)
-      : target_(one.select(at::zeros({z.size(0)}, one.options().dtype(at::kLong)))),
-        z_(z.to(one.options())) {}
-
-  at::Tensor curvature() const { return on_cpu(target_->curvature(z_)); }  // [M,D,D]
-  /// log gamma [M] and its gradient [M,D].
-  std::pair<at::Tensor, at::Tensor> evaluate() const {
-    const Evaluation at = target_->evaluate(z_.unsqueeze(1));
-    return {on_cpu(at.log_density).squeeze(1), on_cpu(at.grad).squeeze(1)};
-  }
-
- private:
-  std::shared_ptr<const Target> target_;
-  at::Tensor z_;
-};
 
 /// -1/2 log of diagonals of curvatures [...,D]: the log-scale of each coordinate given all others.
 /// Not a number where the density is not concave along a coordinate.

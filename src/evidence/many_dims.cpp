@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "bases/normal_mixture.h"
 #include "core/rng.h"
 #include "evidence/fits.h"
 #include "targets/partitioned.h"
@@ -16,11 +15,6 @@ namespace crais {
 namespace {
 
 constexpr double kDifference = 0.01;  // standard deviations between points
-
-/// The gradient of log gamma at z [N,D], on the CPU: [N,D].
-at::Tensor gradient_of(const Target& one, const at::Tensor& z) {
-  return on_cpu(one.evaluate(z.unsqueeze(0).to(one.options())).grad)[0];
-}
 
 /// How much curvatures change, in nats, as each coordinate moves from -1 to 1 standard deviation
 /// of N(loc, root root^T) along its regression line, a row of `lines` [D,D]: [D]. The curvature is
@@ -36,7 +30,8 @@ at::Tensor changes_across(const Target& one, const at::Tensor& loc, const at::Te
     const at::Tensor line = lines.slice(0, j, j + kManyDims),
                      step = kDifference * across.slice(0, j, j + kManyDims);
     const auto curvature = [&](const at::Tensor& z) {
-      return ((gradient_of(one, z - step) - gradient_of(one, z + step)) * step).sum(1);
+      return ((At(one, z - step).evaluate().second - At(one, z + step).evaluate().second) * step)
+          .sum(1);
     };
     changes.push_back((curvature(loc + line) / curvature(loc - line)).log().abs());
   }
@@ -59,19 +54,20 @@ std::shared_ptr<const Coupling> coupling_of(const Target& one, const AffineMap& 
   // Draws of the rest, in pairs: at its mean a density may not be concave.
   at::Tensor noise = at::matmul(at::randn({2, dim}, rng, loc.options()), root.t());
   noise = noise - at::matmul(noise.index_select(1, driver) / scale.index_select(0, driver), line);
-  const at::Tensor z = (places.unsqueeze(1) + at::cat({noise, -noise})).flatten(0, 1);
-  const auto mean_of = [&](const at::Tensor& all) {  // of each place
-    return all.index_select(1, rest).unflatten(0, {x.size(0), -1}).mean(1);
-  };
-  const at::Tensor index = at::zeros({z.size(0)}, one.options().dtype(at::kLong));
-  const at::Tensor precision =
-      mean_of(on_cpu(one.select(index)->curvature(z.to(one.options()))).index_select(2, rest));
-  cost += Cost::with_gradient(4 * dim + z.size(0) * (one.curvature_cost() + 1));
+  at::Tensor precision = at::zeros({x.size(0), dim, dim}, loc.options()),
+             slope = at::zeros_like(places);
+  for (const at::Tensor& draw : at::cat({noise, -noise}).unbind()) {
+    const At here(one, places + draw);
+    precision += 0.25 * here.curvature();
+    slope += 0.25 * here.evaluate().second;
+  }
+  precision = precision.index_select(1, rest).index_select(2, rest);
+  cost += Cost::with_gradient(4 * dim + 4 * x.size(0) * (one.curvature_cost() + 1));
   const auto factored = at::linalg_cholesky_ex(precision);
   if ((std::get<1>(factored) != 0).any().item<bool>()) return {};
-  const at::Tensor slope = mean_of(gradient_of(one, z)).unsqueeze(2);
+  const at::Tensor rise = slope.index_select(1, rest).unsqueeze(2);
   const at::Tensor modes =  // by a step of Newton's method
-      places.index_select(1, rest) + at::cholesky_solve(slope, std::get<0>(factored)).squeeze(2);
+      places.index_select(1, rest) + at::cholesky_solve(rise, std::get<0>(factored)).squeeze(2);
   const auto weights = [&](const at::Tensor& bent, const at::Tensor& wanted) {
     return std::get<0>(at::linalg_lstsq(at::cat({at::ones_like(x), x, bent}, 1), wanted)).t();
   };
