@@ -110,6 +110,9 @@ Base fit_many_dims(const Target& one, const BaseOptions& options, int64_t draws,
     cost += base.cost;
     return base;
   };
+  const auto refined = [&](const AffineMap& q, int64_t rounds = 8) {
+    return nearest(make_given([&](const Target&) { return q; }), {.rounds = rounds});
+  };
   const auto bound = [&](const Base& base) {
     const int64_t parts = base.map.num_problems();
     const Partition all{at::zeros({parts}, in->options().dtype(at::kLong)), base.log_share(), 1};
@@ -134,18 +137,16 @@ Base fit_many_dims(const Target& one, const BaseOptions& options, int64_t draws,
     std::vector<Base> starts;
     for (const double width : {1.0, 0.5, 0.2, 0.1})
       starts.emplace_back(one.prior_base().widened(width));
-    const auto start =
-        std::max_element(starts.begin(), starts.end(),
-                         [&](const Base& a, const Base& b) { return bound(a) < bound(b); });
-    take(nearest(make_given([&](const Target&) { return start->map; }),
-                 {.rounds = std::max<int64_t>(2, 12'000 / one.dim())}));
+    const auto is_lower = [&](const Base& a, const Base& b) { return bound(a) < bound(b); };
+    take(refined(std::max_element(starts.begin(), starts.end(), is_lower)->map,
+                 std::max<int64_t>(2, 12'000 / one.dim())));
+    take(refined(best.main_parts()));
     at::Tensor drivers = at::zeros({one.dim()}, at::kBool);
     std::shared_ptr<const Bijection> whole;
     while (const auto found = coupling_of(*in, best.main_parts(), rng, cost)) {
       const auto coupling = found->to(in->options());
       in = transformed(in, coupling);
-      AffineMap start = seen_in(*found, best.main_parts());
-      if (!take(nearest(make_given([&](const Target&) { return start; }), {}))) break;
+      if (!take(refined(seen_in(*found, best.main_parts())))) break;
       whole = whole ? std::make_shared<Composition>(whole, coupling) : coupling;
       drivers = drivers | found->drives();
     }
