@@ -160,9 +160,7 @@ def in_float32(part: Any, memo: dict[int, Any]) -> Any:
     if inspect.ismethod(part):
         return types.MethodType(part.__func__, in_float32(part.__self__, memo))
     if callable(part) and other_dtype([part], torch.float32):
-        raise UsageError(
-            'dtype="float32" copies modules: give one or its method, as model.decode, not a function around it'
-        )
+        raise UsageError('dtype="float32" copies modules: give one or its method, as model.decode, not a function')
     return part
 
 
@@ -238,9 +236,7 @@ def sizes_of(latent: Any, name: str = "latent") -> tuple[int, ...]:
     except TypeError:
         sizes = ()
     if not sizes or min(sizes) < 1 or math.prod(sizes) > _MOST_NUMBERS:
-        raise UsageError(
-            f"{name} is a number D or a shape as (4, 8, 8), of 1 to {_MOST_NUMBERS:,} numbers, not {latent!r}"
-        )
+        raise UsageError(f"{name} is D or a shape as (4, 8, 8), of 1 to {_MOST_NUMBERS:,} numbers, not {latent!r}")
     return sizes
 
 

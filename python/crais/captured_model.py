@@ -356,9 +356,7 @@ class CapturedModel:
                 f"{[*wanted, self.latent]}"
             )
         if not all(torch.equal(one, other) for one, other in zip(code, again)):
-            raise UsageError(
-                "the encoder differs from call to call: is a latent drawn inside? It must return mean and log_var"
-            )
+            raise UsageError("the encoder differs from call to call (a latent drawn inside?): return mean and log_var")
 
 
 @contextlib.contextmanager

@@ -83,7 +83,13 @@ def of_base(base: Any, dim: int) -> Coordinates:
             f"base: give a mean [{dim}] and a positive definite covariance [{dim}, {dim}], of finite "
             f"numbers; these are {list(loc.shape)} and {list(covariance.shape)}"
         )
-    return _of_affine(loc, scale_tril)
+    log_det = scale_tril.diagonal().log().sum()
+    return Coordinates(
+        dim,
+        lambda e: loc.to(e) + e @ scale_tril.to(e).T,
+        lambda e: log_det.to(e).expand(e.shape[0]),
+        inverse=lambda z: torch.linalg.solve_triangular(scale_tril, (z - loc).T, upper=False).T,
+    )
 
 
 def of_transform(transform: Function, dim: int) -> Coordinates:
@@ -93,11 +99,8 @@ def of_transform(transform: Function, dim: int) -> Coordinates:
     above its median: give a prior whose tails matter as `prior`.
     """
 
-    def log_density(e: Tensor) -> Tensor:
-        u = _phi(e)
-        return torch.where(((u > 0) & (u < 1)).all(1), _log_normal(e), math.nan)
-
-    return Coordinates(dim, lambda e: transform(_phi(e)), log_density)
+    cube = _free(constraints.unit_interval, (dim,), "u")
+    return Coordinates(dim, lambda e: transform(cube.point(e)), cube.log_density)
 
 
 def of_prior(prior: Any, dim: int | None) -> Coordinates:
@@ -323,7 +326,7 @@ def _of_bijection(prior: D.Distribution, free: Coordinates, named: str) -> Coord
         return x
 
     x = drawn(_DRAWS)
-    if bool(free.log_density(x + 0.5 * x.sign() * (1 + x.abs())).isnan().any()):
+    if bool(free.log_density(x + 0.1 * x.sign() * (1 + x.abs())).isnan().any()):
         raise UsageError(
             f"{named} has draws nearer to the end of its support than floating numbers tell "
             "apart: its evidence would lose that mass"
@@ -429,14 +432,34 @@ class _Triangle(D.Transform):
         return shape[:-2] + (shape[-1] * (shape[-1] + 1) // 2,)
 
 
+class _Phi(D.CumulativeDistributionTransform):
+    """x ~ N(0, 1) -> u in [0, 1] of any size. In a sigmoid's x most densities have longer tails."""
+
+    def __init__(self) -> None:
+        super().__init__(D.Normal(0.0, 1.0))
+
+    def _call(self, x: Tensor) -> Tensor:
+        return _phi(x)
+
+    def _inverse(self, y: Tensor) -> Tensor:
+        return torch.special.ndtri(y)
+
+
+def _bijection_to(constraint: Any) -> Any:
+    if constraint is constraints.positive_definite or constraint is constraints.lower_cholesky:
+        return _Triangle(constraint is constraints.positive_definite)
+    if not isinstance(constraint, constraints.interval):
+        return D.biject_to(constraint)
+    low, high = constraint.lower_bound, constraint.upper_bound
+    return D.ComposeTransform([_Phi(), D.AffineTransform(low, high - low)])
+
+
 def _free(constraint: Any, shape: Sequence[int], name: str) -> Coordinates:
-    """By PyTorch's bijection to a support. Raises UsageError where there is none."""
+    """By a bijection to a support. Raises UsageError where there is none."""
     if getattr(constraint, "is_discrete", False):
         raise UsageError(f"{name} is discrete: sum over its values in the density")
-    is_squared = constraint is constraints.positive_definite
-    has_half = is_squared or constraint is constraints.lower_cholesky
     try:
-        transform = _Triangle(is_squared) if has_half else D.biject_to(constraint)
+        transform = _bijection_to(constraint)
         free_shape = tuple(transform.inverse_shape(torch.Size(shape)))
         fits = all(transform(torch.zeros(n, *free_shape)).shape == (n, *shape) for n in (2, 3))
     except Exception:  # whatever PyTorch raises of a constraint or a shape
@@ -517,9 +540,7 @@ def _moments(base: Any, dim: int) -> tuple[Tensor, Tensor]:
         return mean, torch.diag(covariance) if covariance.dim() == 1 else covariance
     samples = _numbers(base, "base")
     if samples.dim() != 2 or samples.shape[1] != dim or len(samples) < 2:
-        raise UsageError(
-            f"base: give a distribution, (mean, covariance) or samples [S, {dim}]; this is {list(samples.shape)}"
-        )
+        raise UsageError(f"base: a distribution, (mean, covariance) or samples [S, {dim}], not {list(samples.shape)}")
     covariance = torch.cov(samples.T).reshape(dim, dim)
     kept = len(samples) / (len(samples) + dim)  # of correlations, which few samples exaggerate
     return samples.mean(0), kept * covariance + (1 - kept) * torch.diag(covariance.diagonal())
@@ -530,20 +551,6 @@ def _numbers(values: Any, what: str) -> Tensor:
         return torch.as_tensor(values).detach().cpu().double()
     except (TypeError, ValueError, RuntimeError):
         raise UsageError(f"{what} is a {type(values).__name__}, not an array of numbers") from None
-
-
-# Small pieces.
-
-
-def _of_affine(loc: Tensor, scale_tril: Tensor) -> Coordinates:
-    """theta = loc + L e, and log |det L|."""
-    log_det = scale_tril.diagonal().log().sum()
-    return Coordinates(
-        len(loc),
-        lambda e: loc.to(e) + e @ scale_tril.to(e).T,
-        lambda e: log_det.to(e).expand(e.shape[0]),
-        inverse=lambda z: torch.linalg.solve_triangular(scale_tril, (z - loc).T, upper=False).T,
-    )
 
 
 def _phi(e: Tensor) -> Tensor:

@@ -249,9 +249,7 @@ def _trace(key: str, function: Function, examples: Callable[[int], tuple[Tensor,
                 ".item() and NumPy cannot be compiled"
             ) from error
     if graphs[0].code != graphs[1].code:
-        raise UsageError(
-            f"{key} does something else for another number of rows: write z.shape[0] where the batch size is meant"
-        )
+        raise UsageError(f"{key} differs for another number of rows: write z.shape[0] where the batch size is meant")
     return graphs[0]
 
 

@@ -139,7 +139,7 @@ def tensor_of(values: Any, what: str) -> Tensor:
     except (TypeError, ValueError, RuntimeError):
         dtype = f" of {values.dtype}" if isinstance(values, (np.ndarray, Tensor)) else ""
         raise UsageError(
-            f"{what} must be a tensor, an array, a Dataset or a DataLoader, not {type(values).__name__}{dtype}"
+            f"{what} must be a tensor, an array, a Dataset or DataLoader, not {type(values).__name__}{dtype}"
         ) from None
 
 
@@ -182,9 +182,7 @@ def _image_of(first: Any) -> Tensor:
     if not isinstance(first, (Tensor, np.ndarray)):
         kind, first = type(first).__name__, np.asarray(first)
         if first.dtype.kind not in "buif":
-            raise UsageError(
-                f"an item of images begins with a {kind}: give a tensor or an array, alone or before the labels"
-            )
+            raise UsageError(f"an item of images begins with a {kind}: give a tensor or array, alone or before labels")
     return tensor_of(first, "an item of images")
 
 

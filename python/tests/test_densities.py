@@ -347,7 +347,7 @@ COVARIANCE = r"base: give a mean \[2\] and a positive definite covariance \[2, 2
         ({"base": D.Cauchy(torch.zeros(2), 1.0), "dim": 2}, COVARIANCE),
         ({"base": (np.zeros(2), -np.eye(2)), "dim": 2}, COVARIANCE),
         ({"base": (np.zeros(3), np.eye(3)), "dim": 2}, r"these are \[3\] and \[3, 3\]"),
-        ({"base": np.zeros((50, 3)), "dim": 2}, r"samples \[S, 2\]; this is \[50, 3\]"),
+        ({"base": np.zeros((50, 3)), "dim": 2}, r"samples \[S, 2\], not \[50, 3\]"),
         ({"base": object(), "dim": 2}, "base is a object, not an array of numbers"),
         ({"target": None}, "give a log density, or value_and_grad=f"),
         ({"target": None, "value_and_grad": with_numpy}, "give dim=D"),

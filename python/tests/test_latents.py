@@ -87,6 +87,6 @@ def test_certificates_and_exports_of_maps(maps, tmp_path):
 
 @pytest.mark.parametrize("latent", [0, (), (3, 0), "many", (3, "a"), 10**9, (4096, 4097), None])
 def test_shapes_that_are_none(maps, latent):
-    words = "latent is a number D or a shape" if latent is not None else r"or its shape, as latent=\(4, 8, 8\)"
+    words = "latent is D or a shape" if latent is not None else r"or its shape, as latent=\(4, 8, 8\)"
     with pytest.raises(crais.UsageError, match=words):
         evaluate(decoder=maps.decode, images=BINARY, latent=latent)
