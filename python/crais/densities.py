@@ -357,8 +357,8 @@ def _check_at_prior(likelihood: Function, space: Coordinates, e: Tensor) -> tupl
     value, draws = value[~lost], f"{_PRIOR_DRAWS} draws of the prior"
     if not bool((value != value[0]).any()):
         what = f"the log likelihood is {float(value[0]):.6g} at all {draws}"
-        where = f"give `starts` [S, {space.dim}] where it is greater, in units in which the prior is N(0, I)"
-        return [], [(f"{what}: crais has seen no other", where)]
+        where = f"give `draws` of a chain where it is greater; at a peak, `starts` [S, {space.dim}], of prior N(0, I)"
+        return [], [(f"{what}: the prior shows no other", where)]
     if not bool(lost.any()):
         return [], []
     what = f"the log likelihood is NaN at {int(lost.sum())} of {draws}"

@@ -118,7 +118,7 @@ def _pair(returned: Any) -> tuple[Array, Array]:
 def of_jax(function: Any, example: Callable[[], Any]) -> Function | None:
     """A PyTorch function from one of JAX, of a row or of rows; None if it is not of JAX.
 
-    `example` gives theta of one row. Arrays cross by DLPack; they are copied only to pad rows. JAX
+    `example` gives theta of one row. Arrays cross by DLPack. JAX
     computes in float64 meanwhile, whatever jax_enable_x64 is outside.
     """
     packages = packages_of(function)
@@ -156,14 +156,16 @@ def of_jax(function: Any, example: Callable[[], Any]) -> Function | None:
 def jax_rows(function: Function, is_of_row: bool) -> Function:
     """A PyTorch function of rows from one of JAX, of a row or of rows."""
     jax: Any = importlib.import_module("jax")
-
-    def total(*leaves: Any) -> Any:
-        values = (jax.vmap(function) if is_of_row else function)(*leaves)
-        return values.sum(), values
+    of_row = function if is_of_row else lambda *row: function(*(part[None] for part in row))[0]
 
     @functools.cache
-    def compiled(count: int) -> Any:
-        return jax.jit(jax.grad(total, argnums=tuple(range(count)), has_aux=True))
+    def compiled(*shapes: Any) -> Any:
+        grads_and_value = lambda row: jax.value_and_grad(of_row, tuple(range(len(row))))(*row)[::-1]
+        together = jax.jit(lambda *leaves: jax.vmap(grads_and_value)(leaves))
+        if "@lapack" not in together.lower(*shapes).as_text():
+            return together
+        # A thread that gives LAPACK many matrices waits for others, which may wait for it, for ever.
+        return jax.jit(lambda *leaves: jax.lax.map(grads_and_value, leaves))
 
     traced = set[int]()  # numbers of rows
 
@@ -171,13 +173,9 @@ def jax_rows(function: Function, is_of_row: bool) -> Function:
         rows = len(inputs[0])
         padded = max(_LEAST_ROWS, 1 << (rows - 1).bit_length())  # JAX compiles for each number
         index = torch.arange(padded).clamp_max(rows - 1)
-
-        def whole(one: Tensor) -> Tensor:
-            return (one if rows == padded else one[index]).contiguous()
-
         with contextlib.nullcontext() if padded in traced else _TRACING, jax.enable_x64(True):
-            leaves = [jax.dlpack.from_dlpack(whole(one.double())) for one in inputs]
-            grads, values = compiled(len(leaves))(*leaves)
+            leaves = [jax.dlpack.from_dlpack(one.double()[index]) for one in inputs]
+            grads, values = compiled(*map(jax.typeof, leaves))(*leaves)
             traced.add(padded)
             return torch.from_dlpack(values)[:rows], [torch.from_dlpack(g)[:rows] for g in grads]
 

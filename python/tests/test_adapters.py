@@ -335,20 +335,20 @@ def test_bridgestan():
 # Functions of JAX.
 
 
-def test_functions_of_jax():
+def test_functions_of_jax(tmp_path):
     jax = pytest.importorskip("jax")
     jnp = jax.numpy
-
-    def of_row(z):
-        return -0.5 * jnp.sum((z - 1) ** 2)
-
-    def of_rows(z):
-        return -0.5 * jnp.sum((z - 1) ** 2, axis=1)
-
-    for function in (of_row, of_rows, jax.jit(of_row)):
+    of_row = lambda z: -0.5 * jnp.sum((z - 1) ** 2)
+    of_rows = lambda z: -0.5 * jnp.sum((z - 1) ** 2, axis=1)
+    of_matrix = lambda z: -0.5 * jnp.linalg.eigvalsh(jnp.outer(z - 1, z - 1))[-1]
+    jax.config.update("jax_dump_ir_to", str(tmp_path))
+    for function in (of_row, of_rows, jax.jit(of_row), of_matrix):
         found = crais.log_normalizer(function, dim=2, **OPTIONS)
         assert found.mean == pytest.approx(math.log(2 * math.pi), abs=1e-8)  # in float64
+    jax.config.update("jax_dump_ir_to", "")
     assert jnp.ones(1).dtype == "float32"  # the user's own setting is as before
+    calls = [line for file in tmp_path.iterdir() for line in file.read_text().splitlines() if "@lapack" in line]
+    assert calls and all("(tensor<2x2xf64>)" in line for line in calls)  # of many, each call may wait for the other
 
 
 def test_a_likelihood_of_jax_with_priors_of_pytorch():
@@ -366,10 +366,7 @@ def test_functions_of_jax_that_are_refused():
     jax = pytest.importorskip("jax")
     jnp = jax.numpy
     weights = np.ones(3)
-
-    def density(z):
-        return -jnp.sum((weights * z) ** 2)
-
+    density = lambda z: -jnp.sum((weights * z) ** 2)
     compiled = jax.jit(density).lower(jnp.ones(3)).compile()
     refused(compiled, "compiled for one shape: give what jax.jit returns", dim=3)
     of_matrix = jax.jit(lambda z: density(z.reshape(5, 3)))

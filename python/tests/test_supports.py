@@ -112,16 +112,16 @@ def test_a_pole_flags_the_whole():
 
 def test_one_value_at_all_draws_of_the_prior_is_flagged():
     prior = D.Uniform(-3 * torch.ones(10).double(), 3 * torch.ones(10).double())
-    found = crais.log_normalizer(
-        lambda z: torch.where(z.square().sum(1) < 1, 25.0, 0.0) + 0 * z.sum(1), prior=prior, **OPTIONS
-    )
+    ball = lambda z: torch.where(z.square().sum(1) < 1, 25.0, 0.0) + 0 * z.sum(1)
+    found = crais.log_normalizer(ball, prior=prior, **OPTIONS)
     assert "0 at all 256 draws of the prior" in found.reasons[0] and "0 at all" in repr(found)
+    inside = torch.nn.functional.normalize(torch.randn(4, 500, 10), dim=2) * torch.rand(4, 500, 1) ** 0.1
+    found = crais.log_normalizer(ball, prior=prior, draws=inside, progress=False)  # the remedy that is named
+    assert abs(found.mean - (25 + math.log(math.pi**5 / 120 / 6**10))) < 5 * found.mc_se < 0.1
 
 
 def test_float32_is_said_to_be_coarse():
-    def coarse(z):
-        return (-0.5 * z.square().sum(1) - 90_889).float()
-
+    coarse = lambda z: (-0.5 * z.square().sum(1) - 90_889).float()
     found = crais.log_normalizer(coarse, dim=2, **OPTIONS)
     assert abs(found.mean - (LOG_2PI - 90_889)) < 0.02
     assert any("float32 resolves 0.008 nats" in note for note in found.notes)
