@@ -118,8 +118,8 @@ def _pair(returned: Any) -> tuple[Array, Array]:
 def of_jax(function: Any, example: Callable[[], Any]) -> Function | None:
     """A PyTorch function from one of JAX, of a row or of rows; None if it is not of JAX.
 
-    `example` gives theta of one row. Arrays cross by DLPack. JAX
-    computes in float64 meanwhile, whatever jax_enable_x64 is outside.
+    `example` gives theta of one row. Arrays cross by DLPack. JAX computes in float64 meanwhile, whatever jax_enable_x64
+    is outside.
     """
     packages = packages_of(function)
     if not packages & _OF_JAX or "torch" in packages:
