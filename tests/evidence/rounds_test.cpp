@@ -114,7 +114,7 @@ TEST(EvidenceDriver, AddsTheModesThatChainsMeet) {
     const auto density = [&calls, change](const at::Tensor& z) {
       const at::Tensor wide = -2 * at::log1p(z.square() / 48).sum(-1),
                        narrow = -0.5 * ((z - 6) / 0.02).square().sum(-1) + 8;
-      return ++calls >= change ? at::logaddexp(wide, narrow) : wide;
+      return static_cast<double>(++calls) >= change ? at::logaddexp(wide, narrow) : wide;
     };
     calls = 0;
     at::Generator rng = make_generator(3);
