@@ -54,7 +54,7 @@ at::Tensor checked_starts(const at::Tensor& log_density, const Target& target) {
   const at::Tensor undefined = log_density.isnan();
   const bool forgiven =
       target.traits().forgives_starts && undefined.to(at::kDouble).mean().item<double>() < kFew;
-  const at::Tensor checked =
+  at::Tensor checked =
       forgiven ? log_density.masked_fill(undefined, -std::numeric_limits<double>::infinity())
                : log_density;
   const at::Tensor nothing = checked.isneginf();
