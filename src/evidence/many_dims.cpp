@@ -134,12 +134,11 @@ Base fit_many_dims(const Target& one, const BaseOptions& options, int64_t draws,
       return true;
     };
     // A mode may have no mass (a scale of 0, say), and draws of all of the prior show no way.
-    std::vector<Base> starts;
+    std::vector<std::pair<double, double>> starts;  // bounds and widths
     for (const double width : {1.0, 0.5, 0.2, 0.1})
-      starts.emplace_back(one.prior_base().widened(width));
-    const auto is_lower = [&](const Base& a, const Base& b) { return bound(a) < bound(b); };
-    take(refined(std::max_element(starts.begin(), starts.end(), is_lower)->map,
-                 std::max<int64_t>(2, 12'000 / one.dim())));
+      starts.emplace_back(bound(Base(one.prior_base().widened(width))), width);
+    const double width = std::max_element(starts.begin(), starts.end())->second;
+    take(refined(one.prior_base().widened(width), std::max<int64_t>(2, 12'000 / one.dim())));
     take(refined(best.main_parts()));
     at::Tensor drivers = at::zeros({one.dim()}, at::kBool);
     std::shared_ptr<const Bijection> whole;

@@ -108,7 +108,6 @@ TEST(Modes, OfAnImageAreSoughtUntilNoneIsLeft) {
   EXPECT_TRUE(build("modes:1,batches=1", waves(5)).ambiguous.any().item<bool>());
 }
 
-/// The first starts agree: the search ends with them.
 TEST(Modes, OfAnImageWithOneModeTakeFewStarts) {
   const LogGamma single(4, {3.0, 0.5, 1.0, 2.0});
   const Base base = build("modes", single);
@@ -211,7 +210,7 @@ TEST(FactorPrecision, InvertsAndMendsAndMarks) {
 }
 
 at::Tensor banded(int64_t problems, int64_t dim) {
-  const at::Tensor beside = at::diag(at::full({dim - 1}, 0.5, at::kDouble), 1);
+  const at::Tensor beside = at::diag(at::linspace(0, 0.5, dim - 1, at::kDouble), 1);
   return (2 * at::eye(dim, at::kDouble) + beside + beside.t()).repeat({problems, 1, 1});
 }
 

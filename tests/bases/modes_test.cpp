@@ -125,7 +125,6 @@ TEST(NormalMixture, IsFittedToDraws) {
   EXPECT_NEAR(found.root[1 - left][1][1].item<double>(), 1, 0.1);
 }
 
-/// More normals than needed would share the chains of the estimate.
 TEST(Mixture, IsOneNormalWhereOneFits) {
   const auto normal = [](const at::Tensor& z) { return -2 * (z - 3).square().sum(-1); };
   EXPECT_EQ(fit("mixture", replicated(5, normal)).map.num_problems(), 1);

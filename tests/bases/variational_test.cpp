@@ -69,12 +69,15 @@ TEST(Variational, ObservesTheCurvatureThatATargetMisstates) {
   const Base base = fitted_by("variational:1,rounds=99,pairs=2,observed=1", target);
   EXPECT_LT(max_abs_diff(fitted_by("variational", target).map.matrix(), 0.5 * sd), 1e-9);
   EXPECT_LT(max_abs_diff(base.map.matrix(), sd), 1e-3);
+  const DiagonalGaussian exact(target);  // whose fit stays
+  const Base same = fitted_by("variational:1,observed=1", exact);
+  EXPECT_LT(max_abs_diff(same.map.loc(), fitted_by("laplace", exact).map.loc()), 1e-9);
+  EXPECT_LT(max_abs_diff(same.map.matrix(), sd), 1e-9);
   Cost cost = fitted_by("laplace", target).cost;
   cost += 3 * 99 * Cost{2 * (3 + 2), 2 * 3};  // three pairs, and two again after the step
   EXPECT_EQ(base.cost, cost);
 }
 
-/// Two modes: each of its parts is refined.
 TEST(Variational, RefinesEveryPart) {
   const FunctionTarget target({1, 1}, [](const at::Tensor& z, const at::Tensor&) {
     const auto skewed = [](const at::Tensor& y) { return 2 * y - y.exp(); };

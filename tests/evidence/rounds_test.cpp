@@ -66,7 +66,6 @@ double mean_of(const ChunkRun& run) {
   return at::tensor(run.log_normalizer, at::kDouble).mean().item<double>();
 }
 
-/// Replicates share one fit, and so one bijection.
 TEST(EvidenceDriver, FitsReplicatesOnce) {
   const auto funnel = [](const at::Tensor& z) {
     const at::Tensor v = z.select(-1, 0), x = z.slice(-1, 1);
