@@ -69,7 +69,7 @@ TEST(Variational, ObservesTheCurvatureThatATargetMisstates) {
   const Base base = fitted_by("variational:1,rounds=99,pairs=2,observed=1", target);
   EXPECT_LT(max_abs_diff(fitted_by("variational", target).map.matrix(), 0.5 * sd), 1e-9);
   EXPECT_LT(max_abs_diff(base.map.matrix(), sd), 1e-3);
-  const DiagonalGaussian exact(target);  // whose fit stays
+  const DiagonalGaussian exact(3, {1.0, -2.0, 0.5}, {0.3, 0.5, 2.0}, 0.7);  // whose fit stays
   const Base same = fitted_by("variational:1,observed=1", exact);
   EXPECT_LT(max_abs_diff(same.map.loc(), fitted_by("laplace", exact).map.loc()), 1e-9);
   EXPECT_LT(max_abs_diff(same.map.matrix(), sd), 1e-9);
