@@ -19,7 +19,7 @@ from torch import Tensor
 
 from crais import errors, programs
 
-# PyTorch's shim: a capsule holds the address of a tensor on the heap, which keeps its graph.
+# PyTorch's shim: a capsule has the address of a tensor on the heap, with its graph. What steals just one leaks it.
 _SHIM, _C = torch._C._aoti, ctypes.PyDLL(None)
 _C.PyCapsule_GetPointer.restype, _C.PyCapsule_GetPointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
 _C.PyCapsule_New.restype, _C.PyCapsule_New.argtypes = (
@@ -49,7 +49,7 @@ def _decoded(found: dict[str, Any]) -> Any:
         return Report(found["report"])
     if found.keys() != {"tensor"}:
         return found
-    return _SHIM.alloc_tensor_by_stealing_from_void_ptr(_C.PyCapsule_New(found["tensor"], None, None))
+    return _SHIM.alloc_tensors_by_stealing_from_void_ptrs([_C.PyCapsule_New(found["tensor"], None, None)])[0]
 
 
 def _call(name: str, *arguments: object, run: Any = None) -> Any:

@@ -3,6 +3,8 @@
 import math
 
 import numpy as np
+import torch
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import crais
 
@@ -31,6 +33,15 @@ def close(found, truth, slack=1e-4, most=0.05):
     """log Z is the truth within 5 standard errors, of at most `most` nats, and `slack`."""
     assert abs(found.mean - truth) < 5 * found.mc_se + slack, (found.mean, found.mc_se, truth)
     assert found.mc_se < most, found.mc_se
+
+
+def traced_alike(functions, arguments):
+    """The trace of `functions` is theirs for any number of rows."""
+    traced = make_fx(functions, tracing_mode="symbolic", _allow_non_fake_inputs=True)(*arguments(5))
+    for rows in (1, 5, 7):
+        inputs = arguments(rows)
+        for found, expected in zip(traced(*inputs), functions(*inputs)):
+            torch.testing.assert_close(found, expected)
 
 
 def log_beta(a, b):

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import torch
+from support import traced_alike
 from torch import Tensor
 from torch import distributions as D
-from torch.fx.experimental.proxy_tensor import make_fx
 
 from crais import likelihoods as L
 
@@ -284,18 +284,10 @@ def test_fisher_stand_in_at_the_ends_of_the_range(kind: type, mean: float, scale
 
 def extreme(name: str) -> tuple[list[L.Output], Tensor]:
     """Outputs far out, and data at both ends of the support and between."""
-    ends = torch.tensor([0.0, 128 / 255, 1.0], dtype=torch.float64)
-    if name in COUNTS:
-        ends = torch.tensor([0.0, 3.0, 1000.0], dtype=torch.float64)
-    if name == "symbols":
-        ends = torch.tensor([0.0, 3.0, 6.0], dtype=torch.float64)
-    x = ends.reshape(-1, 1, 1, 1).expand(-1, *SHAPE)
-    if name in COUNTS:
-        scales = (-40.0, 15.0)
-    elif "bernoulli" in name or name in ("categorical", "symbols"):
-        scales = (-90.0, 90.0)
-    else:
-        scales = (-20.0, 20.0)
+    ends = [0, 3, 1000] if name in COUNTS else [0, 3, 6] if name == "symbols" else [0, 128 / 255, 1]
+    x = torch.tensor(ends, dtype=torch.float64).reshape(-1, 1, 1, 1).expand(-1, *SHAPE)
+    has_logits = "bernoulli" in name or name in ("categorical", "symbols")
+    scales = (-40.0, 15.0) if name in COUNTS else (-90.0, 90.0) if has_logits else (-20.0, 20.0)
     _, output = case(name, 3)
     shifted = []
     for shift in scales:
@@ -372,12 +364,7 @@ def test_functions_can_be_traced(name: str) -> None:
         u = torch.rand(rows, likelihood.uniforms or 1, *SHAPE)
         return [*parts(output), draw(likelihood, output), u]
 
-    trace = make_fx(functions, tracing_mode="symbolic", _allow_non_fake_inputs=True)
-    traced = trace(*arguments(5))
-    for rows in (1, 7):
-        inputs = arguments(rows)
-        for found, expected in zip(traced(*inputs), functions(*inputs)):
-            torch.testing.assert_close(found, expected)
+    traced_alike(functions, arguments)
 
 
 @pytest.mark.parametrize("kind", [L.Bernoulli, L.ContinuousBernoulli])

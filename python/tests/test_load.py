@@ -130,13 +130,6 @@ def test_code_in_a_file_that_says_it_is_none_does_not_run(compiled, cache, tmp_p
     assert len(crais.evaluate(trusted, images, **options)) == len(images)
 
 
-def test_what_torch_saves_is_no_model(compiled, tmp_path, mlp, images):
-    torch.save(mlp.state_dict(), tmp_path / "mlp.pth")
-    with pytest.raises(crais.DataError) as error:
-        crais.evaluate(tmp_path / "mlp.pth", images, **CHEAP)
-    assert "crais.evaluate(module, images)" in str(error.value) and "\n" not in str(error.value)
-
-
 def test_without_huggingface_hub(monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     message = error_of(ImportError, "hf://org/vae")

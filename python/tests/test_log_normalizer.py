@@ -108,6 +108,18 @@ def test_a_density_that_changes_during_a_run_is_found_out():
         normalizer(drifting, 2, steps=50, **ALONE)
 
 
+def test_points_and_values_are_freed():
+    seen = []
+
+    def density(z):
+        both = z, narrow(z)
+        seen.extend(one.untyped_storage()._weak_ref() for one in both)
+        return both[1]
+
+    normalizer(density, 2, steps=4, **ALONE)
+    assert seen and all(map(torch.UntypedStorage._expired, seen))
+
+
 def test_a_density_that_is_nowhere_at_the_checks_is_the_run_s_to_judge():
     with pytest.raises(crais.DataError, match="-inf"):
         normalizer(lambda z: torch.where(z[:, 0] > 50, skewed(z), -math.inf), 2, **ALONE)

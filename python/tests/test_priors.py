@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from support import traced_alike
 from torch import Tensor, nn
 from torch import distributions as D
-from torch.fx.experimental.proxy_tensor import make_fx
 
 import crais
 from crais import priors as P
@@ -177,12 +177,7 @@ def test_functions_can_be_traced(name: str) -> None:
         e, u = numbers(prior, rows)
         return torch.randn_like(e), e, u
 
-    trace = make_fx(functions, tracing_mode="symbolic", _allow_non_fake_inputs=True)
-    traced = trace(*arguments(7))
-    for rows in (1, 7, 9):
-        inputs = arguments(rows)
-        for found, expected in zip(traced(*inputs), functions(*inputs)):
-            torch.testing.assert_close(found, expected)
+    traced_alike(functions, arguments)
 
 
 @pytest.mark.parametrize("name", ["gaussian-sd", "gaussian-tril", "mixture", "vamp", "flow"])
