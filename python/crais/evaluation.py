@@ -49,8 +49,7 @@ _SAID_OF_SLOW = (
     "calls among replicates, and base='laplace', witness='none', budget=500 takes some 300"
 )
 _SPELT = {"binarization": "binarisation", "dequantize": "dequantise"}
-# What others call our arguments.
-_OTHER_NAMES = {
+_OTHER_NAMES = {  # what others call our arguments
     "bounds": "support=[(low, high), ...]",
     "init": "starts=points [S, dim]",
     "log_prior": "prior=a distribution, or a target of both with support=...",
@@ -87,11 +86,11 @@ def evaluate(
     >>> r = crais.evaluate(vae, images, likelihood=crais.Bernoulli())
     >>> r.mean, r.data_se, r.mc_se, r.bias
 
-    model        a module with `decode` (or `decoder`), perhaps with `encode` (or `encoder`),
-                 `likelihood`, `prior`, `latent`; or with `log_joint`. Or the name of a file, such as
-                 `crais.load` returns: a checkpoint of train-vae, a model of crais.export, a decoder
-                 in TorchScript (with likelihood="bernoulli" or "gaussian:SD", and latent). The code
-                 of a .pt2 and of TorchScript (.pt, .pth) runs: give only files that you trust
+    model        a module with `decode` (or `decoder`), perhaps with `encode` (or `encoder`), `likelihood`, `prior`,
+                 `latent`; or with `log_joint`; or a decoder, beside `latent`. Or the name of a file, such as
+                 `crais.load` returns: a checkpoint of train-vae, a model of crais.export, a decoder in TorchScript
+                 (with likelihood="bernoulli" or "gaussian:SD", and latent). The code of a .pt2 and of TorchScript
+                 (.pt, .pth) runs: give only files that you trust
     images       [N, *shape]: a tensor, an array, a list of these, a Dataset or DataLoader whose
                  items are images, begin with one, or are dictionaries with one under `key`. Bytes
                  need scale=255, binarisation="static:0" or dequantise="uniform:0". Without
@@ -161,7 +160,7 @@ def evaluate(
     if isinstance(labels, str):
         raise UsageError("labels of a model in memory must be a tensor or an array, not a file's name")
     model = unwrapped(model)
-    parts = parts_of(model, {**functions, "likelihood": likelihood})
+    parts = parts_of(model, {**functions, "likelihood": likelihood}, latent)
     if dtype not in (None, "float32"):
         raise UsageError(f"dtype: models in memory are evaluated in float32, not {dtype}")
     if dtype is not None:

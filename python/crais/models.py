@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from crais import native
-from crais.captured import Function, Latent, bare, device_of, digest_of, modules_of, other_dtype, sizes_of
+from crais.captured import Function, Latent, bare, device_of, digest_of, in_eval_mode, modules_of, other_dtype, sizes_of
 from crais.captured_model import CapturedModel, check_inputs, check_unchanged, manifest, taking_shapes
 from crais.errors import RowShapeError, UsageError
 from crais.forces import MUCH_WORK, processor_has_bfloat16
@@ -171,7 +171,7 @@ def _shape_of(
     return shape
 
 
-def parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+def parts_of(model: Any, arguments: dict[str, Any], latent: Latent | None) -> dict[str, Any]:
     """The functions of a module, where they are not given."""
     parts = dict(arguments)
     if parts["prior"] is None:
@@ -184,7 +184,7 @@ def parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         if parts["decoder"] is None or parts["likelihood"] is None:
             parts["log_joint"] = getattr(model, "log_joint", None)
         if parts["log_joint"] is None and parts["decoder"] is None:
-            raise UsageError("the model has neither decode(z) nor log_joint(z, x): give decoder= or log_joint=")
+            parts["decoder"] = _decoder_alone(model, latent)
     if parts["log_joint"] is not None and arguments["decoder"] is None:
         parts["decoder"] = parts["likelihood"] = None
     for name in ("decoder", "encoder", "log_joint"):
@@ -196,6 +196,16 @@ def parts_of(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     if parts["prior"] is not None:
         parts["prior"] = adapted_prior(parts["prior"])
     return parts
+
+
+def _decoder_alone(model: Any, latent: Latent | None) -> nn.Module:
+    """A module without methods, if it takes z of the size that the user gives."""
+    if isinstance(model, nn.Module) and latent is not None:
+        z = next(model.parameters(), torch.zeros(0)).new_zeros(1, *sizes_of(latent))
+        with contextlib.suppress(Exception), torch.no_grad(), in_eval_mode([model]):  # what a model raises
+            model(z)
+            return model
+    raise UsageError("the model has neither decode(z) nor log_joint(z, x): give decoder= or log_joint=")
 
 
 def unwrapped(model: Any) -> Any:

@@ -89,11 +89,12 @@ def test_two_models_in_one_are_not_chosen_between(curved, mlp, images):
     both.other = mlp
     with pytest.raises(crais.UsageError, match="neither decode"):
         evaluate(both.eval(), images)
+    with pytest.raises(crais.UsageError, match="neither decode"):
+        evaluate(mlp.decoder, images.flatten(1), latent=5)
 
 
 @pytest.mark.parametrize("around", [nn.DataParallel, torch.compile])
 def test_functions_are_unwrapped(mlp, images, around, tmp_path):
-    """The evaluator is the one of the bare function: its layers are known."""
     same = {"images": images.flatten(1), "latent": 4, "base": "encoder"}
     decoder, encoder = mlp.decoder, lambda x: mlp.encode(x)
     wanted = evaluate(decoder=decoder, encoder=encoder, **same)
@@ -101,5 +102,6 @@ def test_functions_are_unwrapped(mlp, images, around, tmp_path):
     found = evaluate(decoder=around(decoder), encoder=wrapped, **same)
     assert found.summary["evaluator"] == wanted.summary["evaluator"] != "pytorch"
     equal(found, wanted)
+    equal(evaluate(decoder, encoder=encoder, **same), wanted)
     described = {"likelihood": crais.Bernoulli(), "latent": 4, "image_shape": (36,)}
     assert crais.export(tmp_path / "m.pt", decoder=around(decoder), **described).kind == "weights"
