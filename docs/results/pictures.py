@@ -59,7 +59,7 @@ PICTURES = [
     Picture("models/real", "{what}", "{images}", "steps", "value", "SE", "x",
             labels=("transitions of an anneal", "nats; total variation")),
     Picture("silence/decoders", "random decoders", "{flagged}", "gap", "too low", "", "xy", joined=False, columns=1,
-            labels=("gap of the control, nats", "estimates of 20 images too low by, nats")),
+            labels=("gap of the control, nats", "20 images too low by, nats")),
     Picture("eprv3/teams", "{model}", "{method}", "log evidence", "place", joined=False, columns=3,
             labels=("log evidence, nats", "a row a method")),
     Picture("figure-2d/plans", "", "{target}", columns=1, file="figure-2d/schedules"),
