@@ -203,7 +203,7 @@ class Evidence(Estimates):
     ratio            with `draws` the `AcceptanceRatio` of all anneals both ways, which log_z and,
                      where replicates do not spread more, mc_se come from; else None
     barrier          the integral over beta of the standard deviation of the work rate, from the base
-                     to the density [Syed et al. 2024]; None without rounds
+                     to the density [Syed et al. 2024]; None without rounds of chains
     """
 
     __doc__ = (__doc__ or "") + (Estimates.__doc__ or "")

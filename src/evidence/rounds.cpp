@@ -4,13 +4,10 @@
 #include <cmath>
 #include <utility>
 
-#include "core/log_math.h"
 #include "core/particles.h"
 #include "core/plan_error.h"
 #include "evaluation/chunk_memory.h"
 #include "evidence/evidence.h"
-#include "samplers/divergence.h"
-#include "samplers/importance.h"
 #include "samplers/settling.h"
 
 namespace crais {
@@ -154,21 +151,6 @@ class RoundRunner : public Replicates {
                     kNumbers / static_cast<double>(count) / static_cast<double>(problem.dim()));
   }
 
-  void measure_barrier_by_draws() {
-    constexpr int64_t kDraws = 256, kNodes = 64;
-    at::Generator rng = make_counting_generator(next_seed(), problem.base().options().device());
-    const LogWeights drawn = importance_log_weights(one(), kDraws, rng);
-    cost_ += drawn.cost;
-    const at::Tensor log_w =
-        checked_starts(drawn.log_w, problem.target()).clamp_min(Problem::kNothing);
-    // In place of particles that move, draws of weight w count w^beta at beta.
-    const Particles draws{{}, at::zeros_like(log_w), log_w, {}, {}};
-    BarrierRecord barrier(*parts.path);
-    for (const double beta : to_column(at::linspace(0, 1, kNodes + 1, at::kDouble)))
-      barrier.add(at::full({log_w.size(0)}, beta, log_w.options()), draws, beta * log_w);
-    rounds_.barrier = barrier.finish().max().item<double>();
-  }
-
   /// The temperatures and step sizes of a plan at so many evaluations of a replicate.
   Plan lengthened(const Plan& plan, double evaluations) const {
     const auto [steps, chains] = steps_and_chains(evaluations, 0, enough_steps_);
@@ -287,10 +269,7 @@ Plan rounds_to_plan(const EstimatorParts& parts, RoundRunner& runner, Rounds& ro
     return runner.sampled(
         std::min(runner.most_sampled(before), std::max(by_draws, kShare * before)));
   };
-  if (cover == Cover::kFull && draws_are_enough()) {
-    runner.measure_barrier_by_draws();
-    return drawn();
-  }
+  if (cover == Cover::kFull && draws_are_enough()) return drawn();
   for (double evaluations = first;; evaluations *= 2) {
     const Plan plan = runner.planned(evaluations);
     const bool is_flagged = are_mostly_flagged(runner.run(plan));

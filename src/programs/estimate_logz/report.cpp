@@ -171,7 +171,6 @@ NotedTables result_tables(const LogzResults& results, const std::vector<LogzSumm
   return shown;
 }
 
-/// Tables of how the methods went and, where there are any, of rounds.
 NotedTables detail_tables(const LogzResults& results, const std::vector<LogzSummary>& methods) {
   Table details("Details", /*names=*/1);
   for (const LogzSummary& s : methods) details.add_row(details_of(s, "replicate"));
@@ -180,8 +179,9 @@ NotedTables detail_tables(const LogzResults& results, const std::vector<LogzSumm
   if (rounds.empty()) return shown;
   const LogzSummary& s = methods.front();
   rounds.push_back({s.evaluations, s.mean, std::hypot(s.std_error, s.bias)});
-  Table table("Rounds are pilots, in nats; the estimate uses fresh particles; barrier " +
-              significant(*results.state.rounds.barrier, 2));
+  const auto barrier = results.state.rounds.barrier;
+  Table table("Rounds are pilots, in nats; the estimate uses fresh particles" +
+              (barrier ? "; barrier " + significant(*barrier, 2) : ""));
   for (size_t r = 1; r <= rounds.size(); ++r)
     table.add_row({{"round", r < rounds.size() ? std::to_string(r) : "estimate"},
                    {"evals/replicate", with_commas(std::llround(rounds[r - 1].evaluations))},
