@@ -24,16 +24,11 @@ from crais.captured import Function
 from crais.errors import UsageError
 from crais.gradients import known_gradient
 from crais.outputs import plain as unwrapped
-from crais.priors import Prior, StandardNormal
+from crais.priors import Prior, StandardNormal, log_normal
 
 _DRAWS = 1024  # of a prior, for the centre and the width of e
 _QUARTILES = 1.349  # distance of a standard normal's quartiles
 _MOST_LOST = 1.0  # of a free number that comes back from a bounded one
-
-
-def _log_normal(e: Tensor) -> Tensor:
-    """log N(e; 0, I) [B]."""
-    return -0.5 * e.square().sum(1) - 0.5 * e.shape[1] * math.log(2 * math.pi)
 
 
 @dataclass(frozen=True)
@@ -50,7 +45,7 @@ class Coordinates:
 
     dim: int
     point: Function
-    log_density: Function = _log_normal
+    log_density: Function = log_normal
     drawn: Callable[[int], Tensor] | None = None
     inverse: Function | None = None
     names: tuple[str, ...] = ()

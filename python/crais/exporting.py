@@ -145,17 +145,8 @@ def export(
     if path is None:
         raise UsageError('give the file to write, as "model.pt2"')
     own = unwrapped(model)
-    parts = parts_of(
-        own,
-        {
-            "decoder": decoder,
-            "likelihood": likelihood,
-            "prior": prior,
-            "log_prior": log_prior,
-            "encoder": encoder,
-            "log_joint": log_joint,
-        },  # fmt: skip
-    )
+    functions = {"decoder": decoder, "encoder": encoder, "log_joint": log_joint, "log_prior": log_prior}
+    parts = parts_of(own, {**functions, "likelihood": likelihood, "prior": prior})
     shape = getattr(own, "image_shape", None) if image_shape is None else image_shape
     with OwnNumbers():
         model = captured_model(
