@@ -280,13 +280,16 @@ def _exact(prior: D.Distribution) -> Function | None:
         return lambda e: prior.loc + (prior.scale_tril @ e.unsqueeze(-1)).squeeze(-1)
     if isinstance(prior, D.Uniform):
         return lambda e: prior.low + (prior.high - prior.low) * _phi(e)
+    if isinstance(prior, D.Exponential):  # by the upper tail
+        return lambda e: -torch.special.log_ndtr(-e) / prior.rate
     if isinstance(prior, D.Cauchy):  # by the lesser of both tails
         return lambda e: prior.loc + prior.scale * (e.sign() / torch.tan(math.pi * _phi(-e.abs())) * (e != 0))
     if isinstance(prior, D.TransformedDistribution):
         inner = unwrapped(prior.base_dist)
         same = inner.batch_shape + inner.event_shape == prior.batch_shape + prior.event_shape
-        if same and isinstance(inner, D.Normal) and all(t.bijective for t in prior.transforms):
-            return lambda e: D.ComposeTransform(prior.transforms)(inner.loc + inner.scale * e)
+        of_inner = _exact(inner) if isinstance(inner, (D.Normal, D.Exponential)) else None
+        if same and of_inner is not None and all(t.bijective for t in prior.transforms):
+            return lambda e: D.ComposeTransform(prior.transforms)(of_inner(e))
     return None
 
 
@@ -315,11 +318,7 @@ def _of_bijection(prior: D.Distribution, free: Coordinates, named: str) -> Coord
     """
     inverse = free.inverse
     assert inverse is not None
-
-    def drawn(count: int) -> Tensor:
-        x: Tensor = inverse(prior.sample((count,))).reshape(count, -1)
-        return x
-
+    drawn: Callable[[int], Tensor] = lambda count: inverse(prior.sample((count,))).reshape(count, -1)
     x = drawn(_DRAWS)
     if bool(free.log_density(x + 0.1 * x.sign() * (1 + x.abs())).isnan().any()):
         raise UsageError(
