@@ -356,7 +356,7 @@ class Modes : public BaseRule {
     const at::Tensor rows = at::nonzero(start.isfinite().all(1)).flatten();
     Mode ends = climb(*many->select(rows), start.index_select(0, rows), kMostRounds, until, cost);
     // Far out in a flat tail a climb gets stuck: Newton's step is any number too long.
-    if (one_density_ && (ends.decrement < until).any().item<bool>())
+    if ((ends.decrement < until).any().item<bool>())
       ends.failed = ends.failed | (ends.decrement > kStray);
     fits.add(*many, ends.among(start.size(0), rows), from.size(0), cost);
   }
