@@ -138,7 +138,7 @@ def _latent_of(
     if encoder is None:
         raise UsageError("give latent=D, the dimension of z, or its shape, as latent=(4, 8, 8): no encoder tells it")
     x = torch.zeros(1, *shape, dtype=torch.float32, device=device)
-    with torch.no_grad(), taking_shapes(shape):
+    with torch.no_grad(), taking_shapes(shape, None, *y):
         mean, _ = adapted_encoder(encoder, x, y, None)(x, *y)
     return tuple(mean.shape[1:])
 

@@ -123,7 +123,7 @@ NO_IMAGES = {"images": None, "simulate": 8, "latent": 4, "image_shape": (36,)}
         ({"image_shape": (0,)}, "UsageError", r"^image_shape is .* as \(4, 8, 8\), .* not \(0,\)$"),
         ({"latent": 5}, "RowShapeError", r"^the model fails for z \[B, 5\] and x \[B, 6, 6\]: (addmm: )?mat1"),
         ({"latent": 2.5}, "UsageError", "^latent is D .* not 2.5$"),
-        ({"labels": torch.zeros(3)}, "RowShapeError", "the model fails for x .*positional argument"),
+        ({"labels": torch.zeros(3)}, "RowShapeError", r"fails for x \[B, 6, 6\] and y \[B\]: .*positional argument"),
         ({"labels": torch.tensor(1.0)}, "UsageError", "labels is a single number"),
         ({"labels": np.ma.masked_less(np.arange(20), 3)}, "UsageError", "labels is a masked array"),
         ({"labels": "labels.npy"}, "UsageError", "^labels of a model in memory"),
