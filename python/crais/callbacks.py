@@ -95,12 +95,6 @@ class Monitor:
         parts = [model, *self._options.values()]
         with random_state.all_kept(device_of(parts)), in_eval_mode(modules_of(parts)):
             found = self.result = evaluate(model, self._images, **self._options)
-        scalars = {
-            "mean": found.mean,
-            "data_se": found.data_se,
-            "mc_se": found.mc_se,
-            "bias": found.bias,
-            "flagged": float((found.flags != 0).mean()),
-            "evaluations": float(found.evaluations.mean()),
-        }
+        scalars = {name: getattr(found, name) for name in ("mean", "data_se", "mc_se", "bias")}
+        scalars |= {"flagged": float((found.flags != 0).mean()), "evaluations": float(found.evaluations.mean())}
         return {f"{self._name}/{key}": value for key, value in scalars.items()}

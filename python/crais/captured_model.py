@@ -324,7 +324,7 @@ class CapturedModel:
 
         Raises UsageError; RowShapeError where the model itself fails.
         """
-        with unvalidated(), taking_shapes(self.shape, self.sizes):
+        with unvalidated(), taking_shapes(self.shape, self.sizes, self.labels):
             rows = 2
             z, x, y = self.draw_z(rows), self.plain_x(rows), self.draw_y(rows)
             if self.decoder is not None:
@@ -360,7 +360,7 @@ class CapturedModel:
 
 
 @contextlib.contextmanager
-def taking_shapes(x: Sequence[int], z: Sequence[int] | None = None) -> Iterator[None]:
+def taking_shapes(x: Sequence[int], z: Sequence[int] | None = None, y: Tensor | None = None) -> Iterator[None]:
     """What PyTorch raises where shapes do not fit becomes a RowShapeError that says which they are.
 
     Exceptions of a model's own classes come out as they are.
@@ -370,8 +370,8 @@ def taking_shapes(x: Sequence[int], z: Sequence[int] | None = None) -> Iterator[
     except Exception as error:
         if type(error) not in (RuntimeError, ValueError, TypeError, IndexError):
             raise
-        of_z = "" if z is None else f"z {['B', *z]} and "
-        rows = f"{of_z}x {['B', *x]}".replace("'", "")
+        shapes = {"z": z, "x": x, "y": None if y is None else y.shape[1:]}
+        rows = " and ".join(f"{name} {['B', *of]}" for name, of in shapes.items() if of is not None).replace("'", "")
         raise RowShapeError(f"the model fails for {rows}: {first_line(error)}") from error
 
 

@@ -24,16 +24,11 @@ from crais.captured import Function
 from crais.errors import UsageError
 from crais.gradients import known_gradient
 from crais.outputs import plain as unwrapped
-from crais.priors import Prior, StandardNormal
+from crais.priors import Prior, StandardNormal, log_normal
 
 _DRAWS = 1024  # of a prior, for the centre and the width of e
 _QUARTILES = 1.349  # distance of a standard normal's quartiles
 _MOST_LOST = 1.0  # of a free number that comes back from a bounded one
-
-
-def _log_normal(e: Tensor) -> Tensor:
-    """log N(e; 0, I) [B]."""
-    return -0.5 * e.square().sum(1) - 0.5 * e.shape[1] * math.log(2 * math.pi)
 
 
 @dataclass(frozen=True)
@@ -50,7 +45,7 @@ class Coordinates:
 
     dim: int
     point: Function
-    log_density: Function = _log_normal
+    log_density: Function = log_normal
     drawn: Callable[[int], Tensor] | None = None
     inverse: Function | None = None
     names: tuple[str, ...] = ()
@@ -285,13 +280,16 @@ def _exact(prior: D.Distribution) -> Function | None:
         return lambda e: prior.loc + (prior.scale_tril @ e.unsqueeze(-1)).squeeze(-1)
     if isinstance(prior, D.Uniform):
         return lambda e: prior.low + (prior.high - prior.low) * _phi(e)
+    if isinstance(prior, D.Exponential):  # by the upper tail
+        return lambda e: -torch.special.log_ndtr(-e) / prior.rate
     if isinstance(prior, D.Cauchy):  # by the lesser of both tails
         return lambda e: prior.loc + prior.scale * (e.sign() / torch.tan(math.pi * _phi(-e.abs())) * (e != 0))
     if isinstance(prior, D.TransformedDistribution):
         inner = unwrapped(prior.base_dist)
         same = inner.batch_shape + inner.event_shape == prior.batch_shape + prior.event_shape
-        if same and isinstance(inner, D.Normal) and all(t.bijective for t in prior.transforms):
-            return lambda e: D.ComposeTransform(prior.transforms)(inner.loc + inner.scale * e)
+        of_inner = _exact(inner) if isinstance(inner, (D.Normal, D.Exponential)) else None
+        if same and of_inner is not None and all(t.bijective for t in prior.transforms):
+            return lambda e: D.ComposeTransform(prior.transforms)(of_inner(e))
     return None
 
 
@@ -320,11 +318,7 @@ def _of_bijection(prior: D.Distribution, free: Coordinates, named: str) -> Coord
     """
     inverse = free.inverse
     assert inverse is not None
-
-    def drawn(count: int) -> Tensor:
-        x: Tensor = inverse(prior.sample((count,))).reshape(count, -1)
-        return x
-
+    drawn: Callable[[int], Tensor] = lambda count: inverse(prior.sample((count,))).reshape(count, -1)
     x = drawn(_DRAWS)
     if bool(free.log_density(x + 0.1 * x.sign() * (1 + x.abs())).isnan().any()):
         raise UsageError(

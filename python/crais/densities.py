@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from crais import adapters, coordinates, gradients, outputs
-from crais.captured import Function
+from crais.captured import Function, required_arguments
 from crais.coordinates import Coordinates
 from crais.errors import DataError, InternalError, UsageError, first_line
 
@@ -103,6 +103,7 @@ def density_of(
             raise UsageError("value_and_grad takes an array z: give the priors as a list, not by name")
         function = gradients.of_numpy(value_and_grad, theta.numpy())
     elif made is None:
+        function = _of_one(function, space.point(space.draw(_rows(space.dim))))
         function = gradients.of_jax(function, lambda: space.point(space.draw(1))) or function
     dtypes = [torch.float32] if dtype == "float32" else [torch.float64]
     function, chosen, returned, note = in_rows(
@@ -233,6 +234,14 @@ def _check_falls(density: Function, space: Coordinates, centres: Tensor) -> None
 
 
 # The forms that functions have.
+
+
+def _of_one(function: Function, theta: Any) -> Function:
+    """A function of theta, from one that may take theta's parts by their names."""
+    by_name = lambda theta: function(**theta)
+    names = required_arguments(function) if isinstance(theta, Mapping) else None
+    is_by_name = names and {*names} == {*theta} and (len(names) > 1 or isinstance(_tried(by_name, theta), Tensor))
+    return by_name if is_by_name else function
 
 
 def in_rows(

@@ -198,6 +198,9 @@ def evaluate(
             raise UsageError(f'{error}; give layout="NHWC" if channels are last') from error
         raise
     pixels = pixels if pixels is None else as_batch(pixels, captured.shape)
+    is_said = any(options.get(name) is not None for name in ("scale", "dequantise", "binarisation"))
+    if captured.takes_reals and not is_said and pixels is not None and pixels.dtype == torch.uint8:
+        raise UsageError("images are bytes: say scale=255 for a model of numbers in [0, 1], scale=1 for one of bytes")
     wanted_device, device = options.pop("device", None), captured.device
     if wanted_device is not None and str(wanted_device) not in (str(device), device.type, "auto"):
         raise UsageError(f"device: the model is on {device}, not {wanted_device}; move it with .to()")

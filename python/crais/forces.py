@@ -19,12 +19,8 @@ from torch.utils._pytree import tree_map_only
 _aten = torch.ops.aten
 
 # Products of matrices, the last argument first.
-_MATRICES: dict[Any, tuple[int, ...]] = {
-    _aten.mm.default: (1, 0),
-    _aten.bmm.default: (1, 0),
-    _aten.addmm.default: (2, 1, 0),
-    _aten.baddbmm.default: (2, 1, 0),
-}
+_MATRICES: dict[Any, tuple[int, ...]] = dict.fromkeys((_aten.mm.default, _aten.bmm.default), (1, 0))
+_MATRICES |= dict.fromkeys((_aten.addmm.default, _aten.baddbmm.default), (2, 1, 0))
 # Multiplications for each number that is cast: with fewer, casting costs more than it brings.
 _LEAST_WORK = 64
 MUCH_WORK = 2_000_000  # multiplications a row, which make up for the mode's own cost in Python

@@ -6,6 +6,8 @@ import contextlib
 import functools
 import importlib
 import threading
+import time
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager as ContextManager
 from typing import Any, TypeAlias
@@ -22,6 +24,8 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 _OF_JAX = {"jax", "jaxlib", "numpyro"}
 _TRACING = threading.Lock()  # NumPyro has one stack of handlers for all threads
 _LEAST_ROWS = 16  # of a call of JAX
+_PATIENCE = 60.0  # seconds
+_ENDLESS = "a call takes over {:.0f} s: a solver may never end far out; bound its steps, as odeint(..., mxstep=1000)"
 _STEP = {torch.float64: 1e-5, torch.float32: 1e-2}  # of differences of gradients
 
 
@@ -52,6 +56,21 @@ class _Known(torch.autograd.Function):
         return None, *products
 
 
+_began: dict[int, float] = {}  # calls that have not returned, by thread
+
+
+@functools.cache
+def _watch() -> None:
+    """Warns, once, if a call does not return: nothing can interrupt code of JAX."""
+
+    def look() -> None:
+        while all(time.monotonic() - began < _PATIENCE for began in [*_began.values()]):
+            time.sleep(_PATIENCE / 10)
+        warnings.warn(_ENDLESS.format(_PATIENCE), stacklevel=1)
+
+    threading.Thread(target=look, daemon=True).start()
+
+
 def known_gradient(value_and_grads: Callable[..., tuple[Tensor, list[Tensor]]]) -> Function:
     """A function of theta, a tensor or a dict of them, from one that returns its gradients too.
 
@@ -61,7 +80,12 @@ def known_gradient(value_and_grads: Callable[..., tuple[Tensor, list[Tensor]]]) 
 
     def function(theta: Any) -> Tensor:
         inputs = tuple(theta.values()) if isinstance(theta, dict) else (theta,)
-        values: Tensor = _Known.apply(value_and_grads, *inputs)
+        _watch()
+        _began[threading.get_ident()] = time.monotonic()
+        try:
+            values: Tensor = _Known.apply(value_and_grads, *inputs)
+        finally:
+            _began.pop(threading.get_ident(), None)
         return values
 
     return function

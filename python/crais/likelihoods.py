@@ -759,8 +759,9 @@ def as_likelihood(own: Any) -> Likelihood:
     """Of a likelihood, its name or class, an object for `Own`, or a function f(x, output). UsageError for all else."""
     if isinstance(own, str):
         return named(own)
-    if isinstance(own, type) and issubclass(own, torch.distributions.Distribution):
-        raise UsageError(f"likelihood: leave it out and let the decoder return {own.__name__}(...)")
+    kind = own if isinstance(own, type) else type(own)
+    if issubclass(kind, torch.distributions.Distribution):
+        raise UsageError(f"likelihood: leave it out and let the decoder return {kind.__name__}(...)")
     if isinstance(own, type):
         try:
             own = own()

@@ -15,13 +15,14 @@ from crais.captured import Function, Latent, bare, device_of, digest_of, in_eval
 from crais.captured_model import CapturedModel, check_inputs, check_unchanged, manifest, taking_shapes
 from crais.errors import RowShapeError, UsageError
 from crais.forces import MUCH_WORK, processor_has_bfloat16
-from crais.likelihoods import Likelihood, as_likelihood
+from crais.likelihoods import Likelihood, LocationScale, as_likelihood
 from crais.outputs import adapted_encoder, shape_of
 from crais.priors import adapted as adapted_prior
 from crais.random_state import OwnNumbers
 from crais.reentry import keeps_state
 
 _LATENTS = ("latent_dim", "latent_size", "latent_dims", "z_dim", "n_latent")  # of other libraries
+_VERBS = {"encoder": "encode", "decoder": "decode"}
 _ROWS = {"cpu": 64}  # of a call
 _ROWS_ELSEWHERE = 8192
 
@@ -36,6 +37,7 @@ class InMemory:
     shape: Sequence[int]  # of a datum, as its functions take it
     check: Callable[[], None]  # for the end of a run
     keeps_state: bool  # so that one thread alone may call its functions
+    takes_reals: bool  # any number can be a pixel
 
 
 def captured_model(
@@ -114,7 +116,8 @@ def in_memory(
             check_unchanged(model.joint, inputs, found.arrays["check.value"])
 
     described = manifest(found.arrays, found.described)
-    return InMemory(functions, described, device, model.shape, check, is_alone)
+    takes_reals = isinstance(model.likelihood, LocationScale) and model.likelihood.step is None
+    return InMemory(functions, described, device, model.shape, check, is_alone, takes_reals)
 
 
 def _offers_forces(model: CapturedModel, force_dtype: str) -> bool:
@@ -135,7 +138,7 @@ def _latent_of(
     if encoder is None:
         raise UsageError("give latent=D, the dimension of z, or its shape, as latent=(4, 8, 8): no encoder tells it")
     x = torch.zeros(1, *shape, dtype=torch.float32, device=device)
-    with torch.no_grad(), taking_shapes(shape):
+    with torch.no_grad(), taking_shapes(shape, None, *y):
         mean, _ = adapted_encoder(encoder, x, y, None)(x, *y)
     return tuple(mean.shape[1:])
 
@@ -174,13 +177,9 @@ def _shape_of(
 def parts_of(model: Any, arguments: dict[str, Any], latent: Latent | None) -> dict[str, Any]:
     """The functions of a module, where they are not given."""
     parts = dict(arguments)
-    if parts["prior"] is None:
-        parts["prior"] = getattr(model, "prior", None)
-    if parts["encoder"] is None:
-        parts["encoder"] = _method(model, "encode", "encoder")
+    for name in ("prior", "encoder", "decoder", "likelihood")[: 4 if parts["log_joint"] is None else 2]:
+        parts[name] = _method(model, _VERBS.get(name, name), name) if parts[name] is None else parts[name]
     if parts["log_joint"] is None:
-        for name, own in (("decoder", ("decode", "decoder")), ("likelihood", ("likelihood",))):
-            parts[name] = parts[name] if parts[name] is not None else _method(model, *own)
         if parts["decoder"] is None or parts["likelihood"] is None:
             parts["log_joint"] = getattr(model, "log_joint", None)
         if parts["log_joint"] is None and parts["decoder"] is None:
@@ -191,10 +190,8 @@ def parts_of(model: Any, arguments: dict[str, Any], latent: Latent | None) -> di
         parts[name] = bare(parts[name])
         if parts[name] is not None and not callable(parts[name]):
             raise UsageError(f"{name} must be a function")
-    if parts["likelihood"] is not None:
-        parts["likelihood"] = as_likelihood(parts["likelihood"])
-    if parts["prior"] is not None:
-        parts["prior"] = adapted_prior(parts["prior"])
+    for name, adapt in (("likelihood", as_likelihood), ("prior", adapted_prior)):
+        parts[name] = None if parts[name] is None else adapt(parts[name])
     return parts
 
 

@@ -396,7 +396,7 @@ def adapted_encoder(encoder: Function, x: Tensor, y: tuple[Tensor, ...], latent:
     if take is None:
         raise UsageError(
             f"the encoder must return mean and log_var [B, D] (or maps), or mean and scale_tril [B, D, D]; it returns "
-            f"{described(output)}: say which, as encoder=lambda x: (q.mean, q.log_var)"
+            f"{described(output)}: say which, as encoder=lambda x: (q.mean, q.log_var). Codes have no density"
         )
     if take is _two:
         return encoder
@@ -435,7 +435,7 @@ def _reading(output: Any, again: Callable[[], Any], latent: int | None) -> Calla
 
 def _of_tuple(output: Any, again: Callable[[], Any]) -> Callable[[Any], Code] | None:
     """Two tensors, or three of which one is a draw: it differs from call to call, or is the mean."""
-    if len(output) == 2 and all(isinstance(part, Tensor) for part in output):
+    if len(output) == 2 and all(isinstance(part, Tensor) and part.is_floating_point() for part in output):
         return _two
     if len(output) == 1:
         inner = _reading(output[0], lambda: again()[0], None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -60,7 +61,7 @@ class StandardNormal(Prior):
 
     def log_prob(self, z: Tensor) -> Tensor:
         _check_shape(self.shape, z)
-        return _normal(z)
+        return log_normal(z)
 
     def sample(self, e: Tensor, u: Tensor) -> Tensor:
         return e
@@ -129,7 +130,7 @@ class Gaussian(_Deriving):
         return diagonal if self.lower is None else self.lower.tril(-1) + diagonal
 
     def log_prob(self, z: Tensor) -> Tensor:
-        return _normal((z - self.loc) @ self.derived().T) - self.log_sd.sum()
+        return log_normal((z - self.loc) @ self.derived().T) - self.log_sd.sum()
 
     def derive(self) -> Tensor:
         """The inverse of L [D, D]."""
@@ -238,7 +239,7 @@ class Flow(Prior):
 
     def log_prob(self, z: Tensor) -> Tensor:
         e, log_det = self.module.inverse(z)
-        return _normal(e) + log_det
+        return log_normal(e) + log_det
 
     def sample(self, e: Tensor, u: Tensor) -> Tensor:
         return self.module(e)[0]
@@ -290,7 +291,9 @@ def adapted(prior: Any) -> Prior:
         return of_distribution(prior)
     if callable(getattr(prior, "log_prob", None)) and callable(getattr(prior, "sample", None)):
         return Drawn(prior, torch.Size())
-    made = _called(prior) if isinstance(prior, nn.Module) else None
+    made = None
+    with contextlib.suppress(Exception):  # of a module that takes something
+        made = prior() if isinstance(prior, nn.Module) else None
     if isinstance(made, D.Distribution):
         return Drawn(prior, made.event_shape)
     raise UsageError(
@@ -351,21 +354,13 @@ class Drawn(Prior):
         return drawn.reshape(rows, -1)
 
 
-def _called(module: Callable[[], Any]) -> Any:
-    """What it makes of no input; None where it wants one."""
-    try:
-        return module()
-    except Exception:  # whatever a module raises that takes something
-        return None
-
-
 def _check_shape(shape: torch.Size, z: Tensor) -> None:
     """Rows z [B, D] must have the numbers of a distribution over this shape; an empty one takes any."""
     if shape and shape.numel() != z.shape[1]:
         raise UsageError(f"the prior is a distribution of z {list(shape)}, and z has {z.shape[1]} numbers")
 
 
-def _normal(e: Tensor) -> Tensor:
+def log_normal(e: Tensor) -> Tensor:
     """log N(e; 0, I) of rows e [B, D]."""
     return -0.5 * (e.square().sum(1) + e.shape[1] * math.log(2 * math.pi))
 

@@ -427,13 +427,9 @@ def bayes_factor(first: Evidence, second: Evidence) -> BayesFactor:
             raise UsageError("bayes_factor takes two results of log_normalizer")
     each = {"the first": first, "the second": second}
     reasons = [f"{name}: {line}" for name, result in each.items() for line in _doubts(result)]
-    return BayesFactor(
-        first.log_z - second.log_z,
-        math.hypot(first.mc_se, second.mc_se),
-        bool(reasons),
-        reasons,
-        [f"{name}: {note}" for name, result in each.items() for note in result.notes],
-    )
+    notes = [f"{name}: {note}" for name, result in each.items() for note in result.notes]
+    error = math.hypot(first.mc_se, second.mc_se)
+    return BayesFactor(first.log_z - second.log_z, error, bool(reasons), reasons, notes)
 
 
 def _doubts(result: Evidence) -> list[str]:

@@ -47,8 +47,7 @@ class AcceptanceRatio:
             f"log Z: {self.log_z:.9g} nats; Monte Carlo SE {self.mc_se:.2g}; overlap {self.overlap:.2g}",
             f"bounds on average: {self.lower:.9g} to {self.upper:.9g}",
         ]
-        for reason in self.reasons:
-            lines += textwrap.wrap(f"Flagged: {reason}.", 80)
+        lines += [line for reason in self.reasons for line in textwrap.wrap(f"Flagged: {reason}.", 80)]
         return "\n".join(lines)
 
 

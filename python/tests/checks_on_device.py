@@ -60,8 +60,7 @@ def assert_same(there, here):
 
 
 @pytest.mark.parametrize(
-    ("kind", "base"),
-    [("mlp", "encoder"), ("mlp", "laplace"), ("curved", "encoder"), ("curved", "prior")],
+    ("kind", "base"), [("mlp", "encoder"), ("mlp", "laplace"), ("curved", "encoder"), ("curved", "prior")]
 )
 def test_a_model_has_the_cpu_s_numbers(request, images, kind, base):
     model = request.getfixturevalue(kind)

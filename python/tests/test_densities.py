@@ -2,6 +2,7 @@
 
 import math
 import re
+import time
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from torch import distributions as D
 from torch.distributions import constraints
 
 import crais
+from crais import gradients
 from crais.coordinates import of_prior, of_transform
 from crais.densities import _zero_where_refused, density_of
 
@@ -36,6 +38,7 @@ def log_poisson_gamma(counts, shape, rate):
 Y = [0.5, -1.2, 2.0]
 COUNTS = torch.tensor([3.0, 5.0, 4.0], dtype=torch.float64)
 NORMAL = sum(-0.1 * (y - 1) ** 2 - 0.5 * math.log(10 * math.pi) for y in Y)  # y ~ N(1, 5)
+EXACT = [D.Normal(1.0, 2.0), D.Uniform(-1.0, 4.0), D.Cauchy(1.0, 2.0), D.LogNormal(1.0, 0.5), D.Weibull(2.0, 3.0)]
 POISSON = log_poisson_gamma([3, 5, 4], 2.0, 0.5)
 
 
@@ -67,15 +70,17 @@ def test_a_dict_of_priors_by_name():
     prior = {"rate": D.Gamma(2.0, 0.5), "p": D.Beta(2.0, 5.0), "mu": D.Normal(torch.ones(3), 2.0)}
     truth = POISSON + NORMAL + math.log(math.comb(10, 7)) + log_beta(9, 8) - log_beta(2, 5)
     close(crais.log_normalizer(log_likelihood, prior=prior, **OPTIONS), truth)
+    by_names = lambda rate, p, mu: log_likelihood({"rate": rate, "p": p, "mu": mu})
+    close(crais.log_normalizer(by_names, prior=prior, **OPTIONS), truth)
+    close(crais.log_normalizer(lambda mu: normal_likelihood(Y)(mu), prior={"mu": prior["mu"]}, **OPTIONS), NORMAL)
 
 
 def test_tails_of_a_prior_lose_no_digits():
-    """Data far from where the prior is: a quantile function of Phi(e) would end before them."""
-    found = crais.log_normalizer(normal_likelihood([60.0]), prior=D.Exponential(1.0), dim=1, **OPTIONS)
-    close(found, 0.5 - 60)  # E exp of a normal, all of whose mass is above zero
+    """Data far out, before which a quantile function of Phi(e) would end: E exp of a normal that is above zero."""
+    close(crais.log_normalizer(normal_likelihood([60.0]), prior=D.Exponential(1.0), dim=1, **OPTIONS), 0.5 - 60)
 
 
-@pytest.mark.parametrize("prior", [D.Normal(1.0, 2.0), D.Uniform(-1.0, 4.0), D.Cauchy(1.0, 2.0), D.LogNormal(1.0, 0.5)])
+@pytest.mark.parametrize("prior", EXACT)
 def test_exact_priors_are_quantiles(prior):
     e = torch.linspace(-3, 3, 7, dtype=torch.float64).unsqueeze(1)
     theta = of_prior(prior, None).point(e)
@@ -149,19 +154,11 @@ OF_NAMES += math.lgamma(2) + math.lgamma(1.5) + math.lgamma(3) - math.lgamma(6.5
 @pytest.mark.parametrize(
     ("log_density", "support", "dim", "truth"),
     [
-        (
-            by_name,
-            {"tau": constraints.positive, "p": constraints.unit_interval,
-             "w": (constraints.simplex, 3), "x": constraints.real},
-            None,
-            OF_NAMES,
-        ),
+        (by_name, {"tau": constraints.positive, "p": constraints.unit_interval, "w": (constraints.simplex, 3),
+                   "x": constraints.real}, None, OF_NAMES),
         *(
             (lambda z: 2 * z.log().sum(1) - 3 * z.sum(1), support, dim, 2 * OF_GAMMA)
-            for support, dim in [
-                ((0, None), 2), ([(0, math.inf), constraints.positive], None),
-                (constraints.positive, 2),
-            ]
+            for support, dim in [((0, None), 2), ([(0, math.inf), constraints.positive], None), (constraints.positive, 2)]
         ),
     ],
 )  # fmt: skip
@@ -217,6 +214,13 @@ def test_value_and_grad_of_numpy(function):
     assert set(found.flags) == {0} and found.mc_se < 1e-6  # the Laplace fit is exact
     prior = [D.Normal(1.0, 1.0)] * 2
     close(crais.log_normalizer(value_and_grad=function, prior=prior, **OPTIONS), -math.log(2))
+
+
+def test_a_call_that_does_not_return_is_said(monkeypatch):
+    monkeypatch.setattr(gradients, "_PATIENCE", 0.2)
+    gradients._watch.cache_clear()
+    with pytest.warns(UserWarning, match="a call takes over 0 s: .*bound its steps"):
+        gradients.of_rows(lambda row: (time.sleep(0.6) or 0.0, row))(torch.zeros(1, 2))
 
 
 class OwnGradient(torch.autograd.Function):

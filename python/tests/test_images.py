@@ -126,10 +126,8 @@ BITS = np.random.default_rng(1).integers(0, 2, (4, 3, 2))
     ],
 )
 def test_arrays_are_read_whatever_their_type_and_order(array):
-    found, wanted = (
-        read(array)[0],
-        np.stack([np.asarray(one.double() if torch.is_tensor(one) else one) for one in array]),
-    )
+    found = read(array)[0]
+    wanted = np.stack([np.asarray(one.double() if torch.is_tensor(one) else one) for one in array])
     assert found.device.type == "cpu" and found.dtype in (torch.uint8, torch.float32, torch.int32, torch.int64)
     assert np.array_equal(found.double().numpy(), wanted.astype("f8"))
 
@@ -178,6 +176,7 @@ def test_labels_beside_the_images_are_those_of_a_conditional_model():
     [
         (X.permute(0, 2, 3, 1), {}, r'x has shape \[4, 4, 3\].*shape \[3, 4, 4\]; give layout="NHWC"'),
         (X.permute(0, 2, 3, 1), {"image_shape": (3, 4, 4)}, r"images\.permute\(0, 3, 1, 2\)"),
+        ((255 * X).to(torch.uint8), {"likelihood": crais.Gaussian(1.0)}, "say scale=255 .* scale=1 for one of bytes"),
         (X, {"layout": "CHW"}, "layout is NCHW or NHWC"),
         (X[:, 0], {"layout": "NHWC"}, r"these are \[10, 4, 4\]"),
         (OfDictionaries("scan"), {}, r"dictionary of scan, label: .*key='scan'"),

@@ -225,6 +225,7 @@ def test_a_name_says_what_gives_the_scale(way):
         (lambda z: D.Bernoulli(logits=ONE(z).detach()), None, "is not that of its values"),
         (lambda z: D.LogNormal(ONE(z.detach()), 0.5), None, "is not that of its values"),
         (lambda z: {"probs": ONE(z).sigmoid()}, crais.Bernoulli(), r"probs=True"),
+        (ONE, D.Normal(0.0, 1.0), r"let the decoder return Normal\(\.\.\.\)"),
         (ONE, D.Normal, r"let the decoder return Normal\(\.\.\.\)"),
         (ONE, lambda x, output: 0, r"log_prob of x \[2, 10\] must return \[2\], not \[\]"),
     ],

@@ -291,16 +291,16 @@ def test_a_distribution_becomes_a_prior(name: str) -> None:
     torch.testing.assert_close(drawn.std(0), draws.std(0), rtol=0.1, atol=0)
 
 
-@pytest.mark.parametrize("prior", [D.Uniform(-1.0, 1.0), D.Beta(2.0, 1.5)])
+@pytest.mark.parametrize("prior", [D.Uniform(-1.0, 1.0), D.Beta(2.0, 1.5), D.Exponential(1.0)])
 def test_a_prior_with_an_end(compiled: Path, tmp_path: Path, prior: D.Distribution) -> None:
-    """Each latent makes one pixel, so that log p(x) is a sum of integrals over [low, 1]."""
+    """Each latent makes one pixel, so that log p(x) is a sum of integrals over [low, high]."""
     torch.manual_seed(1)
     bent = lambda z: torch.tanh(2 * z)
     x = bent(prior.sample(torch.Size([6, 2]))) + 0.2 * torch.randn(6, 2)
-    low = -1.0 if isinstance(prior, D.Uniform) else 0.0
-    z = torch.linspace(low, 1, 4001, dtype=torch.float64)[1:-1]
+    low, high = {"Uniform": (-1, 1), "Beta": (0, 1), "Exponential": (0, 20)}[type(prior).__name__]
+    z = torch.linspace(low, high, 40001, dtype=torch.float64)[1:-1]
     each = D.Normal(bent(z), 0.2).log_prob(x.double().unsqueeze(2)) + prior.log_prob(z)
-    truth = (each.logsumexp(2) + math.log((1 - low) / 4000)).sum(1).numpy()
+    truth = (each.logsumexp(2) + math.log((high - low) / 40000)).sum(1).numpy()
     arguments = {"prior": prior, "likelihood": crais.Gaussian(0.2), "latent": 2, "progress": False}
     r = crais.evaluate(decoder=bent, images=x, **arguments)
     assert r.summary["model"]["prior"] == type(prior).__name__ and not r.flagged

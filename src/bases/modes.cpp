@@ -175,8 +175,7 @@ struct Fits {
 };
 
 /// Points [N,D] that cover N(0, I) evenly: a shifted lattice of rank 1, whose generator is nearly
-/// that of a Kronecker sequence [Roberts 2018]. N is a power of 2. Every second point makes a
-/// lattice too.
+/// that of a Kronecker sequence [Roberts 2018]. N is a power of 2. Every second point is one too.
 at::Tensor even_points(int64_t count, int64_t dim, at::Generator& rng) {
   double golden = 1.5;  // the root of x^(D+1) = x + 1
   for (int i = 0; i < 64; ++i) golden = std::pow(1 + golden, 1.0 / static_cast<double>(dim + 1));
@@ -198,8 +197,8 @@ struct Peaks {
 
 int64_t sweep_size(int64_t dim) { return 512 << dim; }
 
-/// The points of a sweep under the prior that are higher than their neighbours and not far below
-/// the highest of all, at most `most`. Cost: added, a density at each point.
+/// The points of a sweep under the prior, half of them wide, that are higher than their neighbours
+/// and not far below the highest of all, at most `most`. Cost: added, a density at each point.
 Peaks peaks_of_sweep(const Target& target, int64_t most, at::Generator& rng, Cost& cost) {
   constexpr double kFar = 25;        // nats
   constexpr double kFewPoints = 10;  // a sum over fewer is a guess
@@ -207,6 +206,7 @@ Peaks peaks_of_sweep(const Target& target, int64_t most, at::Generator& rng, Cos
   const double nothing = -std::numeric_limits<double>::infinity();
   const int64_t problems = target.num_problems(), dim = target.dim(), count = sweep_size(dim);
   const at::Tensor u = even_points(count, dim, rng).to(target.prior_base().loc().options());
+  u.slice(0, 1, count, 2).mul_(kScales[1]);  // what the model does not draw lies far out
   const at::Tensor near = std::get<1>(at::cdist(u, u).topk(1 + 4 * dim, 1, /*largest=*/false));
   const at::Tensor z = target.prior_base().to_z(u.expand({problems, count, dim}));
   std::vector<at::Tensor> parts;
@@ -217,7 +217,7 @@ Peaks peaks_of_sweep(const Target& target, int64_t most, at::Generator& rng, Cos
   cost += Cost{problems * count, 0};
   const at::Tensor height = at::cat(parts, 1);  // [P,N]
   // The sum over half of the points differs from that over all by more than the latter's error.
-  const at::Tensor log_w = height + 0.5 * u.to(at::kDouble).square().sum(1);
+  const at::Tensor log_w = (height + u.to(at::kDouble).square().sum(1) / 2).slice(1, 0, count, 2);
   const at::Tensor log_sum = log_mean_exp(log_w), half = log_mean_exp(log_w.slice(1, 0, count, 2));
   const at::Tensor to_log_z =
       target.prior_base().log_abs_det() + 0.5 * static_cast<double>(dim) * std::log(2 * M_PI);
@@ -232,7 +232,7 @@ Peaks peaks_of_sweep(const Target& target, int64_t most, at::Generator& rng, Cos
   return {z.gather(1, rows).masked_fill(~is_peak.gather(1, order).unsqueeze(2), NAN),
           (number > most) | (number * near.size(1) * 4 > count),
           (log_sum + to_log_z - (log_sum - half).abs())
-              .masked_fill(ess(log_w) * static_cast<double>(count) < kFewPoints, nothing)};
+              .masked_fill(ess(log_w) * static_cast<double>(count / 2) < kFewPoints, nothing)};
 }
 
 /// How a search for modes goes on.
@@ -356,7 +356,7 @@ class Modes : public BaseRule {
     const at::Tensor rows = at::nonzero(start.isfinite().all(1)).flatten();
     Mode ends = climb(*many->select(rows), start.index_select(0, rows), kMostRounds, until, cost);
     // Far out in a flat tail a climb gets stuck: Newton's step is any number too long.
-    if (one_density_ && (ends.decrement < until).any().item<bool>())
+    if ((ends.decrement < until).any().item<bool>())
       ends.failed = ends.failed | (ends.decrement > kStray);
     fits.add(*many, ends.among(start.size(0), rows), from.size(0), cost);
   }

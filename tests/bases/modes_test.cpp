@@ -29,15 +29,15 @@ at::Tensor two_widths(const at::Tensor& z) {
 
 TEST(Modes, AreFoundFarFromThePrior) {
   const Base base = fit("modes:1.1", replicated(2, two_widths, 3));
-  ASSERT_TRUE(base.partition);
-  EXPECT_EQ(base.num_problems(), 3);
-  EXPECT_TRUE(at::equal(base.partition->counts(), at::tensor({2, 2, 2}, at::kLong)));
+  ASSERT_TRUE(base.partition && at::equal(base.partition->counts(), at::full({3}, 2, at::kLong)));
   EXPECT_NEAR(base.map.loc()[0][0].item<double>(), 7, 1e-3);
   EXPECT_NEAR(base.map.loc()[1][0].item<double>(), -7, 1e-3);
   EXPECT_NEAR(base.partition->log_share[0].exp().item<double>(), 0.9, 1e-3);
   EXPECT_NEAR(base.map.matrix()[0][0][0].item<double>(), 1.1 * 0.5, 0.02);
   EXPECT_FALSE(base.ambiguous.any().item<bool>());
   EXPECT_GT(base.cost.densities, 0);
+  const Base of_images = fit("modes", replicated(2, two_widths, 50), 1, /*density=*/false);
+  EXPECT_TRUE(of_images.partition && of_images.partition->counts().eq(2).all().item<bool>());
 }
 
 /// A spike that no draw leads to, and a point beside it that somebody knows of.
