@@ -233,9 +233,6 @@ def _check_falls(density: Function, space: Coordinates, centres: Tensor) -> None
                 )
 
 
-# The forms that functions have.
-
-
 def _of_one(function: Function, theta: Any) -> Function:
     """A function of theta, from one that may take theta's parts by their names."""
     by_name = lambda theta: function(**theta)

@@ -59,16 +59,14 @@ class _Known(torch.autograd.Function):
 _began: dict[int, float] = {}  # calls that have not returned, by thread
 
 
-@functools.cache
-def _watch() -> None:
+def _look() -> None:
     """Warns, once, if a call does not return: nothing can interrupt code of JAX."""
+    while all(time.monotonic() - began < _PATIENCE for began in [*_began.values()]):
+        time.sleep(_PATIENCE / 10)
+    warnings.warn(_ENDLESS.format(_PATIENCE), stacklevel=1)
 
-    def look() -> None:
-        while all(time.monotonic() - began < _PATIENCE for began in [*_began.values()]):
-            time.sleep(_PATIENCE / 10)
-        warnings.warn(_ENDLESS.format(_PATIENCE), stacklevel=1)
 
-    threading.Thread(target=look, daemon=True).start()
+_watch = functools.cache(lambda: threading.Thread(target=_look, daemon=True).start())
 
 
 def known_gradient(value_and_grads: Callable[..., tuple[Tensor, list[Tensor]]]) -> Function:

@@ -22,7 +22,6 @@ from crais.random_state import OwnNumbers
 from crais.reentry import keeps_state
 
 _LATENTS = ("latent_dim", "latent_size", "latent_dims", "z_dim", "n_latent")  # of other libraries
-_VERBS = {"encoder": "encode", "decoder": "decode"}
 _ROWS = {"cpu": 64}  # of a call
 _ROWS_ELSEWHERE = 8192
 
@@ -178,7 +177,10 @@ def parts_of(model: Any, arguments: dict[str, Any], latent: Latent | None) -> di
     """The functions of a module, where they are not given."""
     parts = dict(arguments)
     for name in ("prior", "encoder", "decoder", "likelihood")[: 4 if parts["log_joint"] is None else 2]:
-        parts[name] = _method(model, _VERBS.get(name, name), name) if parts[name] is None else parts[name]
+        own = (
+            getattr(model, verb, None) for verb in ({"encoder": "encode", "decoder": "decode"}.get(name, name), name)
+        )
+        parts[name] = next((one for one in (parts[name], *own) if one is not None), None)
     if parts["log_joint"] is None:
         if parts["decoder"] is None or parts["likelihood"] is None:
             parts["log_joint"] = getattr(model, "log_joint", None)
@@ -207,18 +209,11 @@ def _decoder_alone(model: Any, latent: Latent | None) -> nn.Module:
 
 def unwrapped(model: Any) -> Any:
     """What DataParallel, torch.compile, Lightning or another module of one's own is around."""
-
-    def is_model(one: Any) -> bool:
-        return any(hasattr(one, name) for name in ("decode", "decoder", "log_joint"))
-
+    is_model = lambda one: any(hasattr(one, name) for name in ("decode", "decoder", "log_joint"))
     if is_model(model) or not isinstance(model, nn.Module):
         return model
     inner = [one for child in model.children() if is_model(one := unwrapped(child))]
     return inner[0] if len(inner) == 1 else model
-
-
-def _method(model: Any, *names: str) -> Function | None:
-    return next((getattr(model, name) for name in names if hasattr(model, name)), None)
 
 
 def own_latent(model: Any, encoder: Function | None) -> Latent | None:
