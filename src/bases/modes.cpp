@@ -232,7 +232,7 @@ Peaks peaks_of_sweep(const Target& target, int64_t most, at::Generator& rng, Cos
   return {z.gather(1, rows).masked_fill(~is_peak.gather(1, order).unsqueeze(2), NAN),
           (number > most) | (number * near.size(1) * 4 > count),
           (log_sum + to_log_z - (log_sum - half).abs())
-              .masked_fill(ess(log_w) * static_cast<double>(count / 2) < kFewPoints, nothing)};
+              .masked_fill(ess(log_w) * static_cast<double>(log_w.size(1)) < kFewPoints, nothing)};
 }
 
 /// How a search for modes goes on.
