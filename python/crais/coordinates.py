@@ -282,6 +282,8 @@ def _exact(prior: D.Distribution) -> Function | None:
         return lambda e: prior.low + (prior.high - prior.low) * _phi(e)
     if isinstance(prior, D.Exponential):  # by the upper tail
         return lambda e: -torch.special.log_ndtr(-e) / prior.rate
+    if isinstance(prior, D.HalfNormal):
+        return lambda e: -prior.scale * torch.special.ndtri(_phi(-e) / 2)
     if isinstance(prior, D.Cauchy):  # by the lesser of both tails
         return lambda e: prior.loc + prior.scale * (e.sign() / torch.tan(math.pi * _phi(-e.abs())) * (e != 0))
     if isinstance(prior, D.TransformedDistribution):

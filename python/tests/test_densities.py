@@ -38,7 +38,7 @@ def log_poisson_gamma(counts, shape, rate):
 Y = [0.5, -1.2, 2.0]
 COUNTS = torch.tensor([3.0, 5.0, 4.0], dtype=torch.float64)
 NORMAL = sum(-0.1 * (y - 1) ** 2 - 0.5 * math.log(10 * math.pi) for y in Y)  # y ~ N(1, 5)
-EXACT = [D.Normal(1.0, 2.0), D.Uniform(-1.0, 4.0), D.Cauchy(1.0, 2.0), D.LogNormal(1.0, 0.5), D.Weibull(2.0, 3.0)]
+EXACT = [D.Normal(1, 2), D.Uniform(-1, 4), D.Cauchy(1, 2), D.LogNormal(1, 0.5), D.Weibull(2, 3), D.HalfNormal(2)]
 POISSON = log_poisson_gamma([3, 5, 4], 2.0, 0.5)
 
 

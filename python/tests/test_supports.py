@@ -63,7 +63,7 @@ def test_the_cube_ends_where_u_is_1():
         ),
         (
             lambda t: -20 * t["s"].log(),
-            {"prior": {"s": D.HalfNormal(1.0)}},
+            {"prior": {"s": D.HalfCauchy(1.0)}},
             "grows without bound along s, on the way down",
         ),
         (lambda z: -torch.log1p(-z).sum(1), {"support": (0, 1), "dim": 2}, "along coordinate 0"),
