@@ -176,11 +176,11 @@ def _shape_of(
 def parts_of(model: Any, arguments: dict[str, Any], latent: Latent | None) -> dict[str, Any]:
     """The functions of a module, where they are not given."""
     parts = dict(arguments)
-    for name in ("prior", "encoder", "decoder", "likelihood")[: 4 if parts["log_joint"] is None else 2]:
-        own = (
-            getattr(model, verb, None) for verb in ({"encoder": "encode", "decoder": "decode"}.get(name, name), name)
-        )
-        parts[name] = next((one for one in (parts[name], *own) if one is not None), None)
+    names = {"prior": ("prior",), "encoder": ("encode", "encoder")}
+    if parts["log_joint"] is None:
+        names |= {"decoder": ("decode", "decoder"), "likelihood": ("likelihood",)}
+    for part in [part for part in names if parts[part] is None]:
+        parts[part] = next((getattr(model, name) for name in names[part] if hasattr(model, name)), None)
     if parts["log_joint"] is None:
         if parts["decoder"] is None or parts["likelihood"] is None:
             parts["log_joint"] = getattr(model, "log_joint", None)

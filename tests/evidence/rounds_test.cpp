@@ -270,7 +270,7 @@ TEST(Rounds, AnnealWhereTheTailOfTheWeightsIsHeavy) {
 TEST(Rounds, MeasureTheBarrier) {
   const Found found = found_by(*normal(4, 1.5, 1.0), to_error(0.05));
   ASSERT_TRUE(found.barrier);
-  EXPECT_NEAR(*found.barrier, 1.5 * std::sqrt(4.0), 0.25);
+  EXPECT_NEAR(*found.barrier, 1.5 * std::sqrt(4.0), 0.245);
   EXPECT_FALSE(found_by(*normal(4, 0.3, 1.0), to_error(0.05)).barrier);  // draws
 }
 
