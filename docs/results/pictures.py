@@ -58,7 +58,7 @@ PICTURES = [
             labels=("decoder evaluations an image", "error of the mean log p(x), nats")),
     Picture("models/real", "{what}", "{images}", "steps", "value", "SE", "x",
             labels=("transitions of an anneal", "nats; total variation")),
-    Picture("silence/decoders", "random decoders", "{flagged}", "gap", "too low", "", "xy", joined=False, columns=1,
+    Picture("silence/decoders", "random decoders", "{flagged}", "gap", "too low", log="xy", joined=False, columns=1,
             labels=("gap of the control, nats", "20 images too low by, nats")),
     Picture("eprv3/teams", "{model}", "{method}", "log evidence", "place", joined=False, columns=3,
             labels=("log evidence, nats", "a row a method")),
