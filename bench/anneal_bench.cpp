@@ -23,9 +23,7 @@ int run(int argc, char** argv) {
   if (arguments.numbers.size() != 5) arguments.numbers = {50, 200, 128, 16, 64};
   const int64_t hidden = arguments.numbers[1], num_images = arguments.numbers[2];
   const int64_t chains = arguments.numbers[3], steps = arguments.numbers[4];
-  VaeArchitecture architecture;
-  architecture.latent = arguments.numbers[0];
-  architecture.hidden = {hidden, hidden};
+  VaeArchitecture architecture{.latent = arguments.numbers[0], .hidden = {hidden, hidden}};
   const Vae vae = make_vae(architecture, 1).to(arguments.device, at::kFloat);
   at::Generator rng = make_generator(1, arguments.device);
   const at::Tensor images = simulate(vae, num_images, rng).images;

@@ -48,8 +48,7 @@ std::string machine() {
 }  // namespace
 
 Arguments arguments_of(int argc, char** argv, int64_t rounds) {
-  Arguments arguments;
-  arguments.rounds = rounds;
+  Arguments arguments{.rounds = rounds};
   int next = 1;
   if (next < argc && !std::isdigit(argv[next][0])) arguments.device = parse_device(argv[next++]);
   if (next < argc) arguments.rounds = std::atol(argv[next++]);

@@ -25,27 +25,23 @@ constexpr size_t kMaxLayers = 64;
 
 VaeArchitecture read_architecture(const FileFields& fields) {
   const FileFields shape = fields.object("architecture");
-  VaeArchitecture architecture;
-  architecture.image_rows = shape.integer("image_rows", 1, kMaxSize);
-  architecture.image_cols = shape.integer("image_cols", 1, kMaxSize);
-  architecture.latent = shape.integer("latent", 1, kMaxSize);
-  architecture.hidden = shape.integers("hidden", 0, kMaxLayers, 1, kMaxSize);
-  architecture.activation = shape.parsed("activation", parse_activation);
-  architecture.likelihood = fields.parsed("likelihood", parse_likelihood);
-  return architecture;
+  return {.image_rows = shape.integer("image_rows", 1, kMaxSize),
+          .image_cols = shape.integer("image_cols", 1, kMaxSize),
+          .latent = shape.integer("latent", 1, kMaxSize),
+          .hidden = shape.integers("hidden", 0, kMaxLayers, 1, kMaxSize),
+          .activation = shape.parsed("activation", parse_activation),
+          .likelihood = fields.parsed("likelihood", parse_likelihood)};
 }
 
 CheckpointInfo read_info(const FileFields& fields) {
-  CheckpointInfo info;
-  info.binarisation = to_string(fields.parsed("binarisation", parse_binarisation));
-  info.objective = fields.text("objective");
-  info.data = fields.text("data");
-  info.data_md5 = fields.text("data_md5");
-  info.seed = fields.natural("seed");
-  info.epochs = fields.integer("epochs", 0, std::numeric_limits<int64_t>::max());
-  info.validation_elbo = fields.number("validation_elbo");
-  info.libtorch_version = fields.text("libtorch_version");
-  return info;
+  return {.binarisation = to_string(fields.parsed("binarisation", parse_binarisation)),
+          .objective = fields.text("objective"),
+          .data = fields.text("data"),
+          .data_md5 = fields.text("data_md5"),
+          .seed = fields.natural("seed"),
+          .epochs = fields.integer("epochs", 0, std::numeric_limits<int64_t>::max()),
+          .validation_elbo = fields.number("validation_elbo"),
+          .libtorch_version = fields.text("libtorch_version")};
 }
 
 /// Takes the layers of an nn.Sequential out of `content`. A checkpoint must hold no other tensors.

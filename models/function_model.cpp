@@ -25,10 +25,8 @@ std::vector<int64_t> with_rows(int64_t rows, const std::vector<int64_t>& shape) 
 
 ModelManifest manifest_of(const Vae& vae) {
   const VaeArchitecture& architecture = vae.architecture;
-  ModelManifest manifest;
-  manifest.vae = vae;
-  manifest.uniforms = architecture.num_pixels();
-  manifest.batch = kRowsOfNetworks;
+  ModelManifest manifest{
+      .uniforms = architecture.num_pixels(), .batch = kRowsOfNetworks, .vae = vae};
   ModelDescription& d = manifest.model;
   d.name = "VAE";
   d.kind = "checkpoint";
@@ -226,8 +224,7 @@ std::vector<at::Tensor> call_decoder(const DecoderFunctions& functions,
 
 std::shared_ptr<const LatentModel> decoder_model(ModelDescription described,
                                                  DecoderFunctions functions, FunctionPlace place) {
-  ModelManifest manifest;
-  manifest.model = std::move(described);
+  ModelManifest manifest{.model = std::move(described)};
   manifest.uniforms = manifest.model.num_values();
   manifest.batch = kRowsOfFunctions;
   manifest.model.functions = {"joint", "output", "simulate"};

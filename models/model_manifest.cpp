@@ -44,12 +44,11 @@ LabelDescription read_labels(const FileFields& f) {
 }
 
 ModelDescription read_description(const FileFields& f) {
-  ModelDescription model;
-  model.kind = "exported";
-  model.name = f.text("name");
-  model.latent = f.integer("latent", 1, kMostLatents);
-  model.data_shape = shape_of(f, "data_shape");
-  model.functions = f.words("functions");
+  ModelDescription model{.name = f.text("name"),
+                         .kind = "exported",
+                         .latent = f.integer("latent", 1, kMostLatents),
+                         .data_shape = shape_of(f, "data_shape"),
+                         .functions = f.words("functions")};
   if (!model.has("joint")) throw f.wrong("functions", "a list with \"joint\"");
   model.likelihood = f.object("likelihood").text("name");
   if (model.likelihood == "squared-error")  // of earlier versions, for curves alone
@@ -86,8 +85,7 @@ class LayerReader {
   DecoderNetwork decoder(const FileFields& f, const ModelDescription& model) const {
     if (model.has("prior") || model.labels)
       throw f.wrong("layers", "of a decoder under N(0, I) without labels");
-    DecoderNetwork network;
-    network.likelihood = f.parsed("likelihood", parse_likelihood);
+    DecoderNetwork network{.likelihood = f.parsed("likelihood", parse_likelihood)};
     const json& layers = f.at("layers");
     if (!layers.is_array() || layers.empty() || layers.size() > kMostLayers)
       throw f.wrong("layers", "a list of 1 to ", kMostLayers);
@@ -155,10 +153,7 @@ class LayerReader {
       const std::vector<int64_t> pair = f.integers(key, 2, 2, least, 1 << 16);
       return {pair[0], pair[1]};
     };
-    Convolution c;
-    c.transposed = f.flag("transposed");
-    c.input = from;
-    c.output = to;
+    Convolution c{.transposed = f.flag("transposed"), .input = from, .output = to};
     c.stride = along_axes("stride", 1);
     c.padding = along_axes("padding", 0);
     c.dilation = along_axes("dilation", 1);
@@ -198,8 +193,7 @@ class LayerReader {
 
   /// The normalisation of a layer with `units` outputs.
   Normalisation normalisation(const FileFields& f, const std::string& name, int64_t units) const {
-    Normalisation found;
-    found.groups = f.integer("groups", 1, units);
+    Normalisation found{.groups = f.integer("groups", 1, units)};
     if (units % found.groups != 0) throw f.wrong("groups", "a divisor of ", units, " units");
     found.eps = f.number("eps");
     if (!(found.eps >= 0)) throw f.wrong("eps", "a number of at least 0");
@@ -222,13 +216,12 @@ ModelManifest manifest_of(const FileFields& f, SafeTensors arrays, const std::st
   if (f.text("format") != "crais-model") throw f.wrong("format", "crais-model");
   if (f.natural("version") != kManifestVersion) throw f.wrong("version", kManifestVersion);
   if (f.text("dtype") != "float32") throw f.wrong("dtype", "float32");
-  ModelManifest m;
-  m.model = read_description(f);
-  m.torch = f.text("torch");
-  m.machine = f.text("machine");
-  m.cpu_flags = f.words("cpu_flags");
-  m.uniforms = f.integer("uniforms", 0, kMaxValues);
-  m.batch = f.integer("batch", 1, kMaxBatch);
+  ModelManifest m{.model = read_description(f),
+                  .torch = f.text("torch"),
+                  .machine = f.text("machine"),
+                  .cpu_flags = f.words("cpu_flags"),
+                  .uniforms = f.integer("uniforms", 0, kMaxValues),
+                  .batch = f.integer("batch", 1, kMaxBatch)};
   if (f.has("device")) m.device = f.text("device");
   if (m.device != "cpu" && m.device != "cuda") throw f.wrong("device", "cpu or cuda");
   m.arrays = std::move(arrays);

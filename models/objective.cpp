@@ -45,8 +45,7 @@ Bounds evaluate(const Objective& objective, const Vae& vae, const at::Tensor& x,
       vae.decoder.forward(z.flatten(0, 1)).view({noise.size(0), x.size(0), x.size(1)});
   const at::Tensor reconstruction = vae.architecture.likelihood.log_prob(x, output);  // [K, B]
 
-  Bounds bounds;
-  bounds.kl = kl_divergence(posterior);
+  Bounds bounds{.kl = kl_divergence(posterior)};
   const at::Tensor mean_reconstruction = reconstruction.mean(0);
   bounds.elbo = mean_reconstruction - bounds.kl;
   if (objective.kind == Objective::Kind::kElbo) {

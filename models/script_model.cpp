@@ -122,9 +122,7 @@ std::shared_ptr<const LatentModel> plain_model(const Script& script, const Scrip
       if (q.size() != 2) throw data_error(where, ": 'encode' makes no mean and log-variance");
       return {q[0], q[1]};
     };
-  ModelDescription d;
-  d.name = where.substr(where.rfind('/') + 1);
-  d.kind = kPlainScript;
+  ModelDescription d{.name = where.substr(where.rfind('/') + 1), .kind = kPlainScript};
   d.set_likelihood(functions.likelihood);
   d.latent = asked.latent;
   d.data_shape = decode(at::zeros({1, d.latent})).sizes().slice(1).vec();

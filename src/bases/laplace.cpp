@@ -39,8 +39,8 @@ const Enrol<BaseRegistry> kEnrolLaplaceBase(
     "a Gaussian at the mode with the curvature there, its standard deviations times W (rounds=N "
     "of Newton's method: 2 from an encoder, else 8)",
     "laplace", [](Spec& spec, const BaseOptions&) {
-      const double widening = spec.number("widening", 0.1, 10.0, 1.0);
-      return make_laplace({widening, spec.integer("rounds", 1, 1000, 0)});
+      return make_laplace(
+          {spec.number("widening", 0.1, 10.0, 1.0), spec.integer("rounds", 1, 1000, 0)});
     });
 
 }  // namespace

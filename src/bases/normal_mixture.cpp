@@ -39,8 +39,7 @@ at::Tensor log_components(const at::Tensor& x, const NormalMixture& mixture) {
 NormalMixture maximised(const at::Tensor& x, const at::Tensor& shares) {
   const auto draws = static_cast<double>(x.size(0)), prior = static_cast<double>(x.size(1) + 2);
   const at::Tensor count = shares.sum(1) + 1e-9;  // [J]
-  NormalMixture mixture;
-  mixture.loc = at::matmul(shares, x) / count.unsqueeze(1);
+  NormalMixture mixture{.loc = at::matmul(shares, x) / count.unsqueeze(1)};
   const at::Tensor apart = x.unsqueeze(0) - mixture.loc.unsqueeze(1);  // [J,N,D]
   const at::Tensor scatter = at::matmul((shares.unsqueeze(2) * apart).transpose(1, 2), apart);
   const at::Tensor pooled = scatter.sum(0) / draws;

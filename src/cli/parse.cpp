@@ -88,9 +88,8 @@ Shard parse_shard(const std::string& text, const std::string& what) {
   const auto slash = text.find('/');
   if (slash == std::string::npos)
     throw argument_error(what, ": '", text, "' is not a shard; write i/N, as in 1/4");
-  Shard shard;
-  shard.index = bounded(text.substr(0, slash), what, 1);
-  shard.count = bounded(text.substr(slash + 1), what, 1);
+  Shard shard{.index = bounded(text.substr(0, slash), what, 1),
+              .count = bounded(text.substr(slash + 1), what, 1)};
   if (shard.index > shard.count)
     throw argument_error(what, ": '", text, "': i of i/N runs from 1 to N");
   return shard;

@@ -103,9 +103,7 @@ void read_into(ArrayFile& array, const ArrayPlace& place, const std::string& byt
 ArrayFile read_array_file(const std::string& specification) {
   const ArrayPlace place = parse_place(specification);
   std::string bytes = read_file(place.file);
-  ArrayFile array;
-  array.source = specification;
-  array.digest = sha256(bytes);
+  ArrayFile array{.source = specification, .digest = sha256(bytes)};
   if (is_gzip(bytes)) bytes = gunzip(bytes, place.file);
   read_into(array, place, bytes);
   array.values = array.values.contiguous();

@@ -108,13 +108,12 @@ Images load_images(const std::string& data_dir, Split split) {
       "to fetch MNIST, run: scripts/fetch-mnist" + (data_dir.empty() ? "" : " " + data_dir));
   const IdxArray file = read_idx_images(path);
   const auto [begin, end] = rows_of(split, file.values.size(0), path);
-  Images images;
-  images.rows = file.values.size(1);
-  images.cols = file.values.size(2);
-  images.pixels = file.values.flatten(1).slice(0, begin, end);
-  images.first_index = begin;
-  images.source = path.string();
-  images.md5 = file.md5;
+  Images images{.pixels = file.values.flatten(1).slice(0, begin, end),
+                .rows = file.values.size(1),
+                .cols = file.values.size(2),
+                .first_index = begin,
+                .source = path.string(),
+                .md5 = file.md5};
   if (const auto labels = labels_beside(path, file.values.size(0)))
     images.labels = labels->slice(0, begin, end);
   return images;

@@ -147,13 +147,11 @@ double interval_width(int64_t count) {
 
 MeanEstimate mean_over_images(const at::Tensor& value, const at::Tensor& std_error) {
   const auto images = static_cast<double>(value.size(1));
-  MeanEstimate result;
-  result.mean = value.mean().item<double>();
-  result.data_std_error = std_error_of_mean(value.mean(0));
-  result.monte_carlo_std_error = value.size(0) > 1
-                                     ? std_error_of_mean(value.mean(1))
-                                     : std_error.square().sum().sqrt().item<double>() / images;
-  return result;
+  return {.mean = value.mean().item<double>(),
+          .data_std_error = std_error_of_mean(value.mean(0)),
+          .monte_carlo_std_error = value.size(0) > 1
+                                       ? std_error_of_mean(value.mean(1))
+                                       : std_error.square().sum().sqrt().item<double>() / images};
 }
 
 double bits_per_dim(double log_likelihood, int64_t num_dims) {

@@ -25,8 +25,7 @@ ExpectationSums expectation_sums(const at::Tensor& values, const WeightedParticl
   const auto k = static_cast<double>(particles.log_w.size(1));
   const at::Tensor h = values.to(at::kDouble);
   const at::Tensor w = log_normalise(particles.log_w).exp().unsqueeze(-1);  // [P,K,1]
-  ExpectationSums sums;
-  sums.log_total = log_mean_exp(particles.log_w) + std::log(k);
+  ExpectationSums sums{.log_total = log_mean_exp(particles.log_w) + std::log(k)};
   sums.num_particles = at::full_like(sums.log_total, k);
   sums.num_resamplings = particles.num_resamplings.to(sums.log_total.options());
   sums.square = w.square().sum({1, 2});
@@ -60,9 +59,9 @@ ExpectationEstimate pooled(const std::vector<ExpectationSums>& parts) {
   const at::Tensor variances = column(&ExpectationSums::variance);
   const at::Tensor p0 = column(&ExpectationSums::square).unsqueeze(1);
 
-  ExpectationEstimate e;
-  e.replicates = means.size(0);
-  e.particles = column(&ExpectationSums::num_particles).sum().to(at::kLong).item<int64_t>();
+  ExpectationEstimate e{
+      .replicates = means.size(0),
+      .particles = column(&ExpectationSums::num_particles).sum().to(at::kLong).item<int64_t>()};
   const bool independent = (column(&ExpectationSums::num_resamplings) == 0).all().item<bool>();
   e.mean = (share * means).sum(0);
   const at::Tensor shift = means - e.mean;  // for each replicate

@@ -55,8 +55,7 @@ MethodResult joined(const std::vector<MethodResult>& blocks) {
     for (const MethodResult& block : blocks) parts.push_back(of(block));
     return at::cat(parts, 1);
   };
-  MethodResult whole;
-  whole.log_w = all([](const MethodResult& block) { return block.log_w; });
+  MethodResult whole{.log_w = all([](const MethodResult& block) { return block.log_w; })};
   whole.estimate = log_normalizer(whole.log_w);
   if (blocks.front().reverse_log_w.defined()) {
     whole.reverse_log_w = all([](const MethodResult& block) { return block.reverse_log_w; });

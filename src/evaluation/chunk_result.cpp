@@ -43,13 +43,12 @@ std::vector<double> to_column(const at::Tensor& values) {
 
 ChunkRun to_run(const MethodResult& found, int64_t num_problems) {
   const Estimate& lower = found.estimate;
-  ChunkRun run;
-  run.log_normalizer = to_column(lower.value);
-  run.std_error = to_column(lower.std_error);
-  run.bias = to_column(lower.bias);
-  run.ess = to_column(lower.ess);
-  run.pareto_k = to_column(lower.pareto_k);
-  run.accept_prob = to_column(found.accept_prob);
+  ChunkRun run{.log_normalizer = to_column(lower.value),
+               .std_error = to_column(lower.std_error),
+               .bias = to_column(lower.bias),
+               .ess = to_column(lower.ess),
+               .pareto_k = to_column(lower.pareto_k),
+               .accept_prob = to_column(found.accept_prob)};
   if (found.upper) {
     run.upper = to_column(found.upper->value);
     run.upper_std_error = to_column(found.upper->std_error);

@@ -35,8 +35,7 @@ Comparison compare(const ImageEstimates& a, const ImageEstimates& b) {
       (tensor_of(a.std_error).square() + tensor_of(b.std_error).square()).sqrt();
   const auto count = static_cast<int64_t>(a.value.size());
 
-  Comparison c;
-  c.difference = mean_of(difference, std_error);
+  Comparison c{.difference = mean_of(difference, std_error)};
   const double reach = interval_width(count) * c.difference.data_std_error;
   c.low = c.difference.mean - reach;
   c.high = c.difference.mean + reach;

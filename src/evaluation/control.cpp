@@ -53,9 +53,7 @@ Control bounds_of(const std::map<int64_t, ChunkResult>& chunks) {
   const auto known = [&](const char* column) { return both.matrix(column)[0].nan_to_num(0, 0, 0); };
   const at::Tensor gap = upper - lower, explained = -2 * known("bias");
   const at::Tensor std_error = at::hypot(known("std_error"), known("upper_std_error"));
-  Control control;
-  control.images = gap.numel();
-  control.lower = lower.mean().item<double>();
+  Control control{.images = gap.numel(), .lower = lower.mean().item<double>()};
   control.upper = upper.mean().item<double>();
   control.gap = gap.mean().item<double>();
   control.gap_std_error = std_error_of_mean(gap);

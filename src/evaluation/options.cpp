@@ -52,16 +52,14 @@ int64_t default_pilot_chains(int64_t chains, bool is_adaptive) {
 
 PilotOptions pilot_options(const EstimateOptions& options, const ScheduleRule& rule,
                            const Resampling* resampling) {
-  PilotOptions pilot;
-  pilot.num_particles =
-      options.pilot_chains.value_or(default_pilot_chains(options.chains, rule.is_adaptive()));
-  pilot.max_steps = options.max_steps;
-  pilot.shared = !options.plan_per_problem;
-  pilot.step_size = options.step_size;
-  pilot.target_acceptance = options.target_acceptance.value_or(0.0);
-  pilot.interpolate = options.interpolate.value_or(0);
-  pilot.resampling = resampling;
-  return pilot;
+  return {.num_particles = options.pilot_chains.value_or(
+              default_pilot_chains(options.chains, rule.is_adaptive())),
+          .max_steps = options.max_steps,
+          .shared = !options.plan_per_problem,
+          .step_size = options.step_size,
+          .target_acceptance = options.target_acceptance.value_or(0.0),
+          .interpolate = options.interpolate.value_or(0),
+          .resampling = resampling};
 }
 
 }  // namespace crais

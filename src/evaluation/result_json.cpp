@@ -200,8 +200,7 @@ json to_json(const Rounds& rounds) {
 }
 
 Rounds rounds_from(const json& object, const std::string& source) {
-  Rounds rounds;
-  rounds.is_short = json_field<bool>(object, "is_short", source);
+  Rounds rounds{.is_short = json_field<bool>(object, "is_short", source)};
   if (object.contains("barrier")) rounds.barrier = json_number_field(object, "barrier", source);
   for (const auto& round : json_field<std::vector<json>>(object, "each", source))
     rounds.each.push_back({json_number_field(round, "evaluations", source),
@@ -237,9 +236,8 @@ json to_json(const ChunkResult& result) {
 }
 
 ChunkResult chunk_from(const json& object, const std::string& source) {
-  ChunkResult result;
-  result.chunk = json_field<int64_t>(object, "chunk", source);
-  result.indices = json_field<std::vector<int64_t>>(object, "indices", source);
+  ChunkResult result{.chunk = json_field<int64_t>(object, "chunk", source),
+                     .indices = json_field<std::vector<int64_t>>(object, "indices", source)};
   require(result.chunk >= 0 && !result.indices.empty(), source, "it is no chunk of problems");
   require(*std::min_element(result.indices.begin(), result.indices.end()) >= 0, source,
           "an index is below 0");
@@ -261,12 +259,11 @@ ChunkResult chunk_from(const json& object, const std::string& source) {
             "a plan is not of its problems");
   }
   for (const auto& entry : json_field<std::vector<json>>(object, "runs", source)) {
-    ChunkRun run;
-    run.method = json_field<std::string>(entry, "method", source);
-    run.repeat = json_field<int64_t>(entry, "repeat", source);
-    run.num_nonfinite = json_field<int64_t>(entry, "num_nonfinite", source);
-    run.cost = cost_from(entry, "cost", source);
-    run.seconds = json_field<double>(entry, "seconds", source);
+    ChunkRun run{.method = json_field<std::string>(entry, "method", source),
+                 .repeat = json_field<int64_t>(entry, "repeat", source),
+                 .num_nonfinite = json_field<int64_t>(entry, "num_nonfinite", source),
+                 .cost = cost_from(entry, "cost", source),
+                 .seconds = json_field<double>(entry, "seconds", source)};
     require(run.num_nonfinite >= 0 && run.seconds >= 0, source, "a count is below 0");
     const auto check_length = [&](size_t length) {
       require(length == result.indices.size(), source,

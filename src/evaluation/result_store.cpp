@@ -258,10 +258,9 @@ std::optional<TunedState> ResultStore::read_state() const {
   if (!is_there(path)) return {};
   const std::string source = path.string();
   const json content = read_sealed(path, fingerprint_);
-  TunedState state;
-  state.base = json_field<std::string>(content, "base", source);
-  state.fitting = cost_from(content, "fitting", source);
-  state.tuning = cost_from(content, "tuning", source);
+  TunedState state{.base = json_field<std::string>(content, "base", source),
+                   .fitting = cost_from(content, "fitting", source),
+                   .tuning = cost_from(content, "tuning", source)};
   if (content.contains("forces")) {
     const auto forces = json_field<std::string>(content, "forces", source);
     if (forces != kBfloat16)

@@ -54,8 +54,7 @@ int64_t TunedEstimator::num_chains() const {
 }
 
 ChunkResult TunedEstimator::estimate(int64_t chunk, const Target& target) const {
-  ChunkResult result;
-  result.chunk = chunk;
+  ChunkResult result{.chunk = chunk};
   const auto stream = static_cast<uint64_t>(chunk);
   const Base base = fit_base(*parts_, state_, target, stream);
   result.base = base.cost;

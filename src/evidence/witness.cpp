@@ -88,11 +88,10 @@ SettledShare settled_share(const EstimatorParts& parts, const Problem& problem, 
 }
 
 Witness second_opinion(const EstimateOptions& options, const Target& target, Cost& cost) {
-  EstimateOptions own;
-  own.chains = 32;
-  own.steps = 96;
-  own.resampling = "systematic:0.5";
-  own.seed = derive_seed(options.seed, Purpose::kWitness, kSharedStream);
+  EstimateOptions own{.chains = 32,
+                      .seed = derive_seed(options.seed, Purpose::kWitness, kSharedStream),
+                      .steps = 96,
+                      .resampling = "systematic:0.5"};
   const auto replicates = target.select(at::zeros({kEstimates}, target.options().dtype(at::kLong)));
   const TunedEstimator tuned = Estimator(own, evidence_driver()).tune(*replicates);
   const ChunkResult result = tuned.estimate(0, *replicates);

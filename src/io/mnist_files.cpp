@@ -52,8 +52,7 @@ Header parse_header(std::string_view start, size_t dimensions, const std::string
   if (start.size() < header_size)
     throw data_error(name, ": truncated within its header: ", start.size(), " of ", header_size,
                      " bytes");
-  Header header;
-  header.file_size = header_size;
+  Header header{.file_size = header_size};
   uint64_t count = 1;
   for (size_t d = 0; d < dimensions; ++d) {
     const int64_t extent = number_at(start, 4 + 4 * d);

@@ -99,8 +99,7 @@ GatherLayout gather_layout(const Convolution& convolution, bool adjoint, int64_t
   const Convolution::Shape &to = adjoint ? convolution.input : convolution.output,
                            &of = adjoint ? convolution.output : convolution.input;
   const Seen seen = connections(convolution, adjoint, to.places());
-  GatherLayout layout;
-  layout.taps = order_of_taps(seen, convolution.kernel[0] * convolution.kernel[1]);
+  GatherLayout layout{.taps = order_of_taps(seen, convolution.kernel[0] * convolution.kernel[1])};
   std::vector<int32_t> position(layout.taps.size());
   for (size_t i = 0; i < layout.taps.size(); ++i)
     position[static_cast<size_t>(layout.taps[i])] = static_cast<int32_t>(i);

@@ -112,13 +112,12 @@ EstimateOptions read_estimator(const CommandLine& cli, const std::string& proble
 }  // namespace
 
 RunSettings read_run(const CommandLine& cli, const std::string& problem) {
-  RunSettings s;
-  s.estimator = read_estimator(cli, problem);
-  s.device = parse_device(cli.text("device"));
-  s.dtype = cli.text("dtype") == "float64" ? at::kDouble : at::kFloat;
-  s.threads = cli.integer("threads");
-  s.out = cli.text("out", "");
-  s.store = read_store(cli);
+  RunSettings s{.estimator = read_estimator(cli, problem),
+                .device = parse_device(cli.text("device")),
+                .dtype = cli.text("dtype") == "float64" ? at::kDouble : at::kFloat,
+                .threads = cli.integer("threads"),
+                .out = cli.text("out", ""),
+                .store = read_store(cli)};
   if (cli.has("max-time")) s.max_time = parse_duration(cli.text("max-time"), "--max-time");
   if (s.max_time && s.out.empty())
     throw argument_error("--max-time needs --out DIR: nothing would be kept");

@@ -62,9 +62,8 @@ AnnealResult anneal(const Problem& problem, const Path& path, const ScheduleRule
                     const AnnealOptions& options, at::Generator& rng) {
   const c10::NoGradGuard no_grad;
   const at::TensorOptions wide = problem.base().options().dtype(at::kDouble);
-  AnnealResult run;
-  run.particles = problem.start(options.num_particles, rng);
-  run.log_w = at::zeros({problem.num_problems(), options.num_particles}, wide);
+  AnnealResult run{.particles = problem.start(options.num_particles, rng),
+                   .log_w = at::zeros({problem.num_problems(), options.num_particles}, wide)};
   at::Tensor beta = at::zeros({problem.num_problems()}, wide);
   run.genealogy = {at::arange(options.num_particles, wide.dtype(at::kLong)).expand_as(run.log_w),
                    beta, at::ones_like(beta),
@@ -138,9 +137,8 @@ AnnealResult anneal_reverse(const Problem& problem, const Path& path, const at::
   const auto beta_at = [&](int64_t index) {
     return betas[index].to(wide.device()).expand({problem.num_problems()});
   };
-  AnnealResult run;
-  run.particles = problem.evaluate(e);
-  run.log_w = at::zeros({e.size(0), e.size(1)}, wide);
+  AnnealResult run{.particles = problem.evaluate(e),
+                   .log_w = at::zeros({e.size(0), e.size(1)}, wide)};
   std::vector<at::Tensor> accept_probs;
   at::Tensor num_nonfinite = at::zeros({}, wide.dtype(at::kLong));
   Mover move(problem, path, transition, rng);

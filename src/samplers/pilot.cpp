@@ -143,8 +143,7 @@ PilotRun run_pilot(const Problem& problem, const Path& path, const ScheduleRule&
   const AnnealOptions anneal_options{options.num_particles, options.max_steps, options.shared,
                                      options.resampling, /*record=*/true};
   PilotStepSizes step_sizes(options, transition, problem.base().log_abs_det());
-  PilotRun pilot;
-  pilot.run = anneal(problem, path, rule, transition, step_sizes, anneal_options, rng);
+  PilotRun pilot{.run = anneal(problem, path, rule, transition, step_sizes, anneal_options, rng)};
   Plan plan{.betas = pilot.run.betas.cpu(),
             .step_sizes = (options.step_size ? pilot.run.step_sizes : step_sizes.tuned()).cpu(),
             .num_particles = options.num_particles,

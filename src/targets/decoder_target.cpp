@@ -27,11 +27,8 @@ void check_sizes(const DecoderTarget::Options& options, const at::Tensor& images
 std::shared_ptr<const LatentModel> model_of(const DecoderTarget::Options& options,
                                             const at::Tensor& images) {
   check_sizes(options, images);
-  ModelDescription described;
-  described.name = "a decoder";
-  described.kind = "in memory";
-  described.latent = options.latent_dim;
-  described.data_shape = images.sizes().slice(1).vec();
+  ModelDescription described{"a decoder", "in memory", options.latent_dim,
+                             images.sizes().slice(1).vec()};
   described.set_likelihood(options.likelihood);
   return decoder_model(described, {options.decode, options.encode, options.likelihood},
                        {images.device(), "autograd", "the decoder"});

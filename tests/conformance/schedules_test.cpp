@@ -58,9 +58,7 @@ TEST_P(Schedules, RiseFromZeroToExactlyOne) {
       SCOPED_TRACE(::testing::Message() << "shared " << shared << ", weighted " << weighted);
       const Counting target(inner);
       const Problem problem(borrow(target), AffineMap::identity(3, 2, at::kDouble));
-      ScheduleOptions options;
-      options.steps = 9;
-      options.weighted = weighted;
+      ScheduleOptions options{.steps = 9, .weighted = weighted};
       const auto rule = make(options);
       Constant step_sizes;
       at::Generator rng = make_generator(1);
@@ -93,9 +91,7 @@ TEST_P(Schedules, ObeyTheirLimits) {
   const Problem problem(borrow(target), AffineMap::identity(2, 2, at::kDouble));
   const auto path = PathRegistry::instance().make("path", "geometric");
   const auto kernel = TransitionRegistry::instance().make("kernel", "hmc", {1});
-  ScheduleOptions options;
-  options.min_step = 0.05;
-  options.max_step = 0.0625;
+  ScheduleOptions options{.min_step = 0.05, .max_step = 0.0625};
   const auto rule = make(options);
   if (!rule->is_adaptive()) return;
   Constant step_sizes;

@@ -119,16 +119,14 @@ struct Posteriors {
 };
 
 EstimateOptions options_of(const std::string& method) {
-  EstimateOptions options;
-  options.methods = {method};
-  options.base = "laplace";
-  options.chains = 8;
-  options.max_evaluations = 2000;
-  options.seed = 11;
-  options.steps = 6;
-  options.pilot_chains = 8;
-  options.pilot_problems = 2;
-  return options;
+  return {.methods = {method},
+          .base = "laplace",
+          .chains = 8,
+          .max_evaluations = 2000,
+          .seed = 11,
+          .steps = 6,
+          .pilot_chains = 8,
+          .pilot_problems = 2};
 }
 
 /// Estimates on both devices, including tuning, are equal up to rounding.
@@ -231,11 +229,8 @@ TEST_F(Device, Trains) {
     chosen.pixels = all.pixels.slice(0, begin, end);
     return chosen;
   };
-  VaeArchitecture small;
-  small.latent = 3;
-  small.hidden = {10};
-  TrainerOptions options;
-  options.batch = 64;
+  VaeArchitecture small{.latent = 3, .hidden = {10}};
+  TrainerOptions options{.batch = 64};
   Trainer trainer(make_vae(small, 1), options, part(0, 200), part(200, 300), mock_device());
   const double first = trainer.run_epoch().validation.bound;
   EXPECT_GT(trainer.run_epoch().validation.bound, first);

@@ -44,12 +44,7 @@ FunctionTarget two_modes(double left, bool can_select = true) {
 }
 
 EstimateOptions brief() {
-  EstimateOptions options;
-  options.chains = 16;
-  options.steps = 8;
-  options.pilot_chains = 8;
-  options.pilot_problems = 4;
-  return options;
+  return {.chains = 16, .steps = 8, .pilot_chains = 8, .pilot_problems = 4};
 }
 
 TEST(BaseChoice, TrustsLaplaceWhereNothingIsClearlyBetter) {

@@ -12,8 +12,7 @@ namespace {
 
 /// One method's table of R repeats [R,N].
 MethodTable table_of(const at::Tensor& value, const at::Tensor& std_error, const at::Tensor& bias) {
-  MethodTable table;
-  table.method = "ais";
+  MethodTable table{.method = "ais"};
   for (int64_t r = 0; r < value.size(0); ++r) {
     table.columns["log_normalizer"].push_back(to_column(value[r]));
     table.columns["std_error"].push_back(to_column(std_error[r]));

@@ -13,9 +13,7 @@ namespace {
 using Column = std::vector<double>;
 
 ChunkRun run_of(const char* method, const Column& gap, double std_error, double bias) {
-  ChunkRun run;
-  run.method = method;
-  run.log_normalizer = Column(gap.size(), -5);
+  ChunkRun run{.method = method, .log_normalizer = Column(gap.size(), -5)};
   for (const double one : gap) run.upper.push_back(one - 5);
   run.std_error = run.upper_std_error = Column(gap.size(), std_error);
   run.bias = Column(gap.size(), bias);

@@ -20,18 +20,15 @@ using Values = std::vector<double>;
 RunResults results_of(const Values& values, double error, int64_t flag = 0) {
   RunResults results;
   for (int64_t c = 0; 5 * c < static_cast<int64_t>(values.size()); ++c) {
-    ChunkRun run;
-    run.method = "ais";
-    run.log_normalizer = {values.begin() + 5 * c, values.begin() + 5 * (c + 1)};
-    run.std_error = Values(5, error);
-    run.bias = Values(5, -error * error / 2);
-    run.ess = Values(5, 0.9);
-    run.flags = std::vector<int64_t>(5, flag);
-    run.cost = {10'000, 10'000};
-    ChunkResult chunk;
-    chunk.chunk = c;
-    chunk.indices = {5 * c, 5 * c + 1, 5 * c + 2, 5 * c + 3, 5 * c + 4};
-    chunk.runs = {run};
+    ChunkRun run{.method = "ais",
+                 .log_normalizer = {values.begin() + 5 * c, values.begin() + 5 * (c + 1)},
+                 .std_error = Values(5, error),
+                 .bias = Values(5, -error * error / 2),
+                 .ess = Values(5, 0.9),
+                 .flags = std::vector<int64_t>(5, flag),
+                 .cost = {10'000, 10'000}};
+    ChunkResult chunk{
+        .chunk = c, .indices = {5 * c, 5 * c + 1, 5 * c + 2, 5 * c + 3, 5 * c + 4}, .runs = {run}};
     results.chunks[c] = chunk;
   }
   return results;
@@ -144,11 +141,7 @@ FunctionTarget double_well() {
 }
 
 TEST(SecondOpinion, FlagsABaseThatMissesAMode) {
-  EstimateOptions options;
-  options.base = "laplace";
-  options.chunk = 5;
-  options.steps = 48;
-  options.witness = true;
+  EstimateOptions options{.base = "laplace", .steps = 48, .witness = true, .chunk = 5};
   const RunResults run = estimate_evidence(double_well(), options).run;
   EXPECT_TRUE(has(doubts(run), Doubt::kRefuted));
   options.base = "mixture";
@@ -158,10 +151,7 @@ TEST(SecondOpinion, FlagsABaseThatMissesAMode) {
 }
 
 TEST(Auto, OfADensityIsRightWithinItsBudget) {
-  EstimateOptions options;
-  options.chunk = 5;
-  options.budget = 5e4;
-  options.resampling = "systematic:0.5";
+  EstimateOptions options{.budget = 5e4, .resampling = "systematic:0.5", .chunk = 5};
   const Result found = estimate_evidence(double_well(), options);
   EXPECT_EQ(found.base, "mixture");
   EXPECT_NEAR(found.value.mean().item<double>(), 9.3745, 0.01);

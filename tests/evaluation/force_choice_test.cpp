@@ -56,13 +56,7 @@ std::shared_ptr<const Target> make_target(Spoiling spoiling, bool pays = true, d
 }
 
 EstimateOptions options(const std::string& force_dtype, const std::string& base = "prior") {
-  EstimateOptions options;
-  options.force_dtype = force_dtype;
-  options.base = base;
-  options.steps = 12;
-  options.chains = 8;
-  options.seed = 3;
-  return options;
+  return {.base = base, .chains = 8, .seed = 3, .steps = 12, .force_dtype = force_dtype};
 }
 
 TEST(ForceChoice, AutoTakesForcesThatPayAndAcceptAsOften) {

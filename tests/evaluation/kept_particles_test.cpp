@@ -11,11 +11,8 @@ namespace crais {
 namespace {
 
 ChunkResult chunk_of(int64_t number, const std::vector<double>& log_w) {
-  ChunkResult chunk;
-  chunk.chunk = number;
-  chunk.indices = {number};
-  ChunkRun run;
-  run.method = "ais";
+  ChunkResult chunk{.chunk = number, .indices = {number}};
+  ChunkRun run{.method = "ais"};
   const auto count = static_cast<int64_t>(log_w.size());
   run.particles = WeightedParticles{
       at::arange(2 * count, at::kDouble).view({1, count, 2}) + 100.0 * static_cast<double>(number),

@@ -125,12 +125,7 @@ class Pairs : public ::testing::Test {
   }
 
   static EstimateOptions small() {
-    EstimateOptions options;
-    options.base = "prior";
-    options.chains = 4;
-    options.steps = 4;
-    options.max_steps = 64;
-    return options;
+    return {.base = "prior", .chains = 4, .steps = 4, .max_steps = 64};
   }
 
   testing::TemporaryFolder folder_;

@@ -35,14 +35,7 @@ std::shared_ptr<const Target> problems() {
 }
 
 EstimateOptions small(const std::vector<std::string>& methods = {"ais"}) {
-  EstimateOptions options;
-  options.methods = methods;
-  options.steps = 5;
-  options.chains = 8;
-  options.chunk = 3;
-  options.seed = 4;
-  options.pilot_problems = 4;
-  return options;
+  return {.methods = methods, .chains = 8, .seed = 4, .steps = 5, .pilot_problems = 4, .chunk = 3};
 }
 
 /// Column by column, flags and costs too; seconds aside.
@@ -343,8 +336,7 @@ TEST(RunProblems, KeepsTheSumsOfExpectationsToTheBit) {
   const Estimator estimator(options);
   const ProblemSource source = ProblemSource::of(problems());
   const ResultStore store(folder.path() / "run", json{{"seed", 4}}, {});
-  RunOptions run;
-  run.store = &store;
+  RunOptions run{.store = &store};
   const RunResults first = run_problems(source, estimator, run);
   const RunResults again = run_problems(source, estimator, run);  // as read
   for (const auto& [number, chunk] : first.chunks) {
@@ -378,11 +370,7 @@ TEST(RunProblems, KeepsParticlesOfPartsAndStreams) {
       FunctionTarget::IndexedLogDensity([](const at::Tensor& z, const at::Tensor& /*index*/) {
         return at::logaddexp(-0.5 * (z - 5).square().sum(-1), -0.5 * (z + 5).square().sum(-1));
       }));
-  EstimateOptions options;
-  options.base = "modes";
-  options.keep_particles = true;
-  options.chains = 10'000;
-  options.steps = 2;
+  EstimateOptions options{.base = "modes", .chains = 10'000, .keep_particles = true, .steps = 2};
   const RunResults results =
       run_problems(ProblemSource::of(two_modes.shared()), Estimator(options, evidence_driver()));
   const ChunkRun& run = results.chunks.at(0).runs.front();

@@ -143,8 +143,7 @@ TEST(SplineFit, ContinuesHeavyTailsBeyondTheDraws) {
 
 /// Draws end before a neck, so the tails of what leads there are heavy whatever draws say.
 TEST(SplineFit, GivesHeavyTailsWhereItIsTold) {
-  SplineOptions options;
-  options.is_heavy = at::tensor({0, 1, 0}, at::kLong) > 0;
+  SplineOptions options{.is_heavy = at::tensor({0, 1, 0}, at::kLong) > 0};
   const auto spline = fit_spline(normal_draws(3, 9), options);
   ASSERT_TRUE(spline);
   const at::Tensor far = at::tensor({-4.0, 4.0}, at::kDouble).unsqueeze(1).repeat({1, 3});

@@ -36,14 +36,12 @@ std::shared_ptr<const Target> normal(int64_t dim, double shift, double sd) {
 }
 
 EstimateOptions to_error(double error, uint64_t seed = 0) {
-  EstimateOptions options;
-  options.error = error;
-  options.base = "prior";
-  options.resampling = "systematic:0.5";
-  options.max_evaluations = 1e6;
-  options.chunk = kRoundReplicates;
-  options.seed = seed;
-  return options;
+  return {.base = "prior",
+          .error = error,
+          .max_evaluations = 1e6,
+          .seed = seed,
+          .resampling = "systematic:0.5",
+          .chunk = kRoundReplicates};
 }
 
 /// What a run of one chunk has found.

@@ -28,9 +28,7 @@ FunctionTarget with_a_neck() {
 /// What a witness says of 5 x `draws` draws of which `share` are from the neck, under a plan with
 /// or without moves.
 SettledShare witness_of(double share, int64_t draws = 100, bool moves = true) {
-  EstimateOptions options;
-  options.base = "prior";
-  options.witness = true;
+  EstimateOptions options{.base = "prior", .witness = true};
   const EstimatorParts parts(options);
   const FunctionTarget target = with_a_neck();
   const Problem problem(target.shared(), target.prior_base());

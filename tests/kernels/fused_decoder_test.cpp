@@ -22,12 +22,11 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 Vae make_case(const std::string& activation, std::vector<int64_t> hidden, int64_t latent = 5,
               int64_t rows = 28, int64_t cols = 28) {
-  VaeArchitecture architecture;
-  architecture.image_rows = rows;
-  architecture.image_cols = cols;
-  architecture.latent = latent;
-  architecture.hidden = std::move(hidden);
-  architecture.activation = parse_activation(activation);
+  VaeArchitecture architecture{.image_rows = rows,
+                               .image_cols = cols,
+                               .latent = latent,
+                               .hidden = std::move(hidden),
+                               .activation = parse_activation(activation)};
   Vae vae = make_vae(architecture, 1);
   at::Generator rng = make_generator(2);  // weights and biases as uneven as a trained network's
   for (auto& layer : vae.decoder.layers) {

@@ -23,25 +23,22 @@ using nlohmann::json;
 using testing::TemporaryFolder;
 
 VaeArchitecture small_architecture() {
-  VaeArchitecture architecture;
-  architecture.image_rows = 3;
-  architecture.image_cols = 2;
-  architecture.latent = 2;
-  architecture.hidden = {5, 4};
-  architecture.activation = Activation::kElu;
-  architecture.likelihood = {Likelihood::Family::kGaussian, 0.3};
-  return architecture;
+  return {.image_rows = 3,
+          .image_cols = 2,
+          .latent = 2,
+          .hidden = {5, 4},
+          .activation = Activation::kElu,
+          .likelihood = {Likelihood::Family::kGaussian, 0.3}};
 }
 
 Checkpoint small_checkpoint() {
-  CheckpointInfo info;
-  info.binarisation = "static:3";
-  info.objective = "iwae:5";
-  info.data = "synthetic:60";
-  info.data_md5 = "0123";
-  info.seed = 18446744073709551615U;
-  info.epochs = 12;
-  info.validation_elbo = -91.25;
+  CheckpointInfo info{.binarisation = "static:3",
+                      .objective = "iwae:5",
+                      .data = "synthetic:60",
+                      .data_md5 = "0123",
+                      .seed = 18446744073709551615U,
+                      .epochs = 12,
+                      .validation_elbo = -91.25};
   return {make_vae(small_architecture(), 1), info, ""};
 }
 

@@ -17,11 +17,7 @@ struct ObjectiveCase {
 };
 
 ObjectiveCase small_problem() {
-  VaeArchitecture architecture;
-  architecture.image_rows = 3;
-  architecture.image_cols = 4;
-  architecture.latent = 2;
-  architecture.hidden = {8};
+  VaeArchitecture architecture{.image_rows = 3, .image_cols = 4, .latent = 2, .hidden = {8}};
   at::Generator generator = make_generator(5);
   return {make_vae(architecture, 4).to(at::kCPU, at::kDouble),
           at::rand({5, 12}, generator, at::kDouble).round()};

@@ -84,8 +84,7 @@ TEST_F(PlainScript, SaysWhatWasFoundOut) {
 
 TEST_F(PlainScript, IsWhatTheSameWeightsAreAsAnMlp) {
   const auto model = read(kForward + kEncode, kBernoulli);
-  Vae vae;
-  vae.architecture = {2, 3, 3, {}, Activation::kTanh, parse_likelihood("bernoulli")};
+  Vae vae{.architecture = {2, 3, 3, {}, Activation::kTanh, parse_likelihood("bernoulli")}};
   vae.decoder.layers = {{weight_.t().contiguous(), bias_}};
   const at::Tensor x = at::tensor({1, 0, 1, 1, 0, 0}, at::kFloat).view({1, 2, 3});
   const at::Tensor z = at::linspace(-2, 2, 15, at::kFloat).view({5, 3});

@@ -51,9 +51,7 @@ at::Tensor exact(const at::Tensor& weight, const at::Tensor& bias, const at::Ten
 /// The estimate from that base is the truth.
 double expect_estimate(const Target& target, const std::string& base, const at::Tensor& truth,
                        int64_t chains = EstimateOptions().chains) {
-  EstimateOptions options;
-  options.base = base;
-  options.chains = chains;
+  EstimateOptions options{.base = base, .chains = chains};
   const Result result = estimate_log_normalizer(target, options);
   EXPECT_TRUE(((result.value - truth).abs() < 5 * result.std_error + 1e-5).all().item<bool>())
       << base << result.value << truth;

@@ -84,9 +84,7 @@ TEST_P(Descents, ConstantRateTakesDivergenceOverDeltaSteps) {
   std::ostringstream spec;
   spec.precision(17);
   spec << "constant-rate:" << whole / kSteps;
-  ScheduleOptions options;
-  options.weighted = true;
-  options.tolerance = 1e-12;
+  ScheduleOptions options{.tolerance = 1e-12, .weighted = true};
   const auto rule = ScheduleRegistry::instance().make("schedule", spec.str(), options);
   const Particles particles{{}, line.log_q0(), line.log_gamma(), {}, {}};
   at::Tensor beta = at::zeros({1}, at::kDouble);

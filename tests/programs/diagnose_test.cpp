@@ -24,20 +24,18 @@ json run() {
 
 /// Four images that are all well: spread over images 10, errors of the chains 0.1.
 EvalResults results() {
-  EvalResults all;
-  all.num_pixels = 784;
+  EvalResults all{.num_pixels = 784};
   all.chunks[0].indices = {10, 20, 30, 40};
-  ChunkRun found;
-  found.method = "ais";
-  found.log_normalizer = {-70, -80, -90, -100};
-  found.std_error = {0.1, 0.1, 0.1, 0.1};
-  found.bias = {-0.01, -0.01, -0.01, -0.01};
-  found.ess = {0.8, 0.8, 0.8, 0.8};
-  found.pareto_k = {0.2, 0.2, 0.2, 0.2};
-  found.accept_prob = {0.7, 0.7, 0.7, 0.7};
-  found.evaluations = {784, 784, 784, 784};
-  found.flags = {0, 0, 0, 0};
-  found.cost = {4 * 784, 4 * 784};
+  ChunkRun found{.method = "ais",
+                 .log_normalizer = {-70, -80, -90, -100},
+                 .std_error = {0.1, 0.1, 0.1, 0.1},
+                 .bias = {-0.01, -0.01, -0.01, -0.01},
+                 .ess = {0.8, 0.8, 0.8, 0.8},
+                 .pareto_k = {0.2, 0.2, 0.2, 0.2},
+                 .accept_prob = {0.7, 0.7, 0.7, 0.7},
+                 .evaluations = {784, 784, 784, 784},
+                 .flags = {0, 0, 0, 0},
+                 .cost = {4 * 784, 4 * 784}};
   all.chunks[0].runs = {found};
   all.state.plan = Plan{at::linspace(0, 1, 49, at::kDouble).unsqueeze(1),
                         at::full({48, 1}, 0.5, at::kDouble), 16};

@@ -10,18 +10,17 @@ namespace crais {
 namespace {
 
 ChunkRun run_of(const std::string& method, int64_t repeat, const std::vector<double>& values) {
-  ChunkRun run;
-  run.method = method;
-  run.repeat = repeat;
-  run.log_normalizer = values;
-  run.std_error = std::vector<double>(values.size(), 0.25);
-  run.bias = std::vector<double>(values.size(), -0.125);
-  run.ess = std::vector<double>(values.size(), 0.5);
-  run.flags = std::vector<int64_t>(values.size(), 0);
-  run.num_nonfinite = 7;
-  run.cost = {static_cast<int64_t>(40 * values.size()), static_cast<int64_t>(30 * values.size())};
-  run.seconds = 1.5;
-  return run;
+  return {
+      .method = method,
+      .repeat = repeat,
+      .log_normalizer = values,
+      .std_error = std::vector<double>(values.size(), 0.25),
+      .bias = std::vector<double>(values.size(), -0.125),
+      .ess = std::vector<double>(values.size(), 0.5),
+      .flags = std::vector<int64_t>(values.size(), 0),
+      .num_nonfinite = 7,
+      .cost = {static_cast<int64_t>(40 * values.size()), static_cast<int64_t>(30 * values.size())},
+      .seconds = 1.5};
 }
 
 ChunkRun annealed(int64_t repeat, const std::vector<double>& values, double accept_prob) {
@@ -39,10 +38,7 @@ Plan plan_of(const std::vector<double>& middle) {
 
 /// Three problems in two chunks, two repeats: values 1, 2.5, 4 and then 1.5, 2, 3.
 LogzResults logz_results() {
-  LogzResults all;
-  all.target = "three";
-  all.dim = 3;
-  all.truth = 2.0;
+  LogzResults all{.target = "three", .dim = 3, .truth = 2.0};
   all.chunks[0].indices = {0, 1};
   all.chunks[0].runs = {annealed(0, {1.0, 2.5}, 0.6), annealed(1, {1.5, 2.0}, 0.8)};
   all.chunks[0].runs[0].ess[0] = 0.1;

@@ -10,19 +10,13 @@ namespace crais {
 namespace {
 
 EvalModel tiny() {
-  VaeArchitecture architecture;
-  architecture.image_rows = 2;
-  architecture.image_cols = 3;
-  architecture.latent = 2;
-  architecture.hidden = {4};
+  VaeArchitecture architecture{.image_rows = 2, .image_cols = 3, .latent = 2, .hidden = {4}};
   return checkpoint_model({make_vae(architecture, 1), {}, ""}, at::kCPU, at::kFloat);
 }
 
 TEST(SimulatedImages, AreDecidedByTheirNumbers) {
   const auto chosen = [](int64_t count, const std::string& indices) {
-    ImageSettings settings;
-    settings.simulate = count;
-    settings.indices = indices;
+    ImageSettings settings{.indices = indices, .simulate = count};
     std::string notice;
     return choose_images(settings, tiny(), notice);
   };
@@ -42,14 +36,12 @@ TEST(BinaryPixels, AreNotGrey) {
   ImageSettings plain;
   expect_error(ErrorKind::kData, {"0 or 1", "static:0", "ContinuousBernoulli"},
                [&] { of_array(bytes.to(at::kFloat) / 255, plain); });
-  ImageSettings scaled;
-  scaled.scale = 255;
+  ImageSettings scaled{.scale = 255};
   expect_error(ErrorKind::kData, {"0 or 1", "static:0"}, [&] { of_array(bytes, scaled); });
   const at::Tensor black_or_white = bytes.gt(127).to(at::kByte) * 255;
   EXPECT_FALSE(of_array(black_or_white, scaled).is_grey);
 
-  ImageSettings drawn;
-  drawn.binarisation = "static:3";
+  ImageSettings drawn{.binarisation = "static:3"};
   const at::Tensor expected = of_array(bytes, drawn).pixels;
   EXPECT_TRUE(at::equal(of_array(bytes.to(at::kFloat) / 255, drawn).pixels, expected));
   EXPECT_TRUE(at::equal(of_array(bytes.to(at::kDouble) / 255, drawn).pixels, expected));
@@ -57,8 +49,7 @@ TEST(BinaryPixels, AreNotGrey) {
        {at::full({5, 2, 3}, 0.1234), at::full({5, 2, 3}, 2.0), at::full({5, 2, 3}, -1.0)})
     expect_error(ErrorKind::kArgument, {"k / 255"}, [&] { of_array(other, drawn); });
 
-  ImageSettings none;
-  none.binarisation = "none";
+  ImageSettings none{.binarisation = "none"};
   EXPECT_TRUE(of_array(bytes, none).is_grey);
   EXPECT_TRUE(of_array(bytes.to(at::kFloat) / 255, none).is_grey);
 }

@@ -13,12 +13,11 @@ using nlohmann::json;
 RunResults two_problems() {
   RunResults results;
   results.chunks[0].indices = {7, 9};
-  ChunkRun run;
-  run.method = "ais";
-  run.log_normalizer = {-70, NAN};
-  run.std_error = {0.1, NAN};
-  run.ess = {0.8, 0.1};
-  run.flags = {0, kFewEffective | kTail};
+  ChunkRun run{.method = "ais",
+               .log_normalizer = {-70, NAN},
+               .std_error = {0.1, NAN},
+               .ess = {0.8, 0.1},
+               .flags = {0, kFewEffective | kTail}};
   results.chunks[0].runs = {run};
   results.state.plan = Plan{at::tensor({0.0, 0.5, 1.0}, at::kDouble).unsqueeze(1),
                             at::full({2, 1}, 0.3, at::kDouble), 16};

@@ -37,8 +37,7 @@ Spent spend(double evaluations, int64_t num_problems, double num_anneals = 1,
   const BudgetParts parts{*path,
                           *kernel,
                           [](int64_t steps) {
-                            ScheduleOptions options;
-                            options.steps = steps;
+                            ScheduleOptions options{.steps = steps};
                             return ScheduleRegistry::instance().make("schedule", "linear", options);
                           },
                           {}};

@@ -92,9 +92,7 @@ TEST_P(EveryOrder, FallsByDeltaAStepOfConstantRate) {
   // At order -1/2 the first dozen, of quickly falling V, fall short.
   constexpr int64_t kSteps = 500;
   const double delta = whole / kSteps;
-  ScheduleOptions options;
-  options.weighted = true;
-  options.tolerance = 1e-9;
+  ScheduleOptions options{.tolerance = 1e-9, .weighted = true};
   std::ostringstream spec;
   spec.precision(17);
   spec << "constant-rate:" << delta;
@@ -119,9 +117,7 @@ TEST(Divergence, OfARunIsThatOfItsParticles) {
   const auto path = power(0);
   const auto rule = ScheduleRegistry::instance().make("schedule", "linear", {20});
   const auto kernel = TransitionRegistry::instance().make("kernel", "hmc", {3});
-  PilotOptions options;
-  options.num_particles = 256;
-  options.shared = false;
+  PilotOptions options{.num_particles = 256, .shared = false};
   at::Generator rng = make_generator(3);
   const Plan plan = run_pilot(problem, *path, *rule, *kernel, options, rng).plan;
   ASSERT_EQ(plan.divergence.sizes(), plan.betas.sizes());

@@ -127,12 +127,7 @@ TEST(Mcd, DifferentiatesTheBound) {
 }
 
 McdTrainingOptions short_training() {
-  McdTrainingOptions options;
-  options.iterations = 150;
-  options.batch = 32;
-  options.step_size = 0.05;
-  options.validate_every = 25;
-  return options;
+  return {.step_size = 0.05, .iterations = 150, .batch = 32, .validate_every = 25};
 }
 
 TEST(McdTraining, RaisesTheBoundAndStaysUnbiased) {

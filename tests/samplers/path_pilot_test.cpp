@@ -27,8 +27,7 @@ std::vector<std::string> path_specs() {
 }
 
 std::unique_ptr<ScheduleRule> schedule(const std::string& spec, int64_t steps = 12) {
-  ScheduleOptions options;
-  options.steps = steps;
+  ScheduleOptions options{.steps = steps};
   return ScheduleRegistry::instance().make("schedule", spec, options);
 }
 
@@ -50,8 +49,7 @@ TEST_P(LearnedPaths, LeaveWeightsUnbiasedWhateverThePilot) {
   const DiagonalGaussian many(kProblems, {0.6, -0.4}, {0.7, 0.8}, 2.5);
   const Problem pilot(borrow(three), AffineMap::identity(3, 2, at::kDouble));
   const Problem problem(borrow(many), AffineMap::identity(kProblems, 2, at::kDouble));
-  PilotOptions options;
-  options.num_particles = 8;
+  PilotOptions options{.num_particles = 8};
   uint64_t seed = 0;
   for (const auto& [rule, move] :
        {std::pair{"linear", "hmc"}, {"constant-length:0.4", "ghmc:0.8"}, {"cess:0.8", "mala"}}) {
@@ -77,10 +75,7 @@ TEST_P(LearnedPaths, ResampleAndPlanForEachProblem) {
   const LogGamma target(kProblems, {3.0, 4.0});
   const Problem problem(borrow(target), AffineMap::identity(kProblems, 2, at::kDouble));
   const auto resampling = ResamplingRegistry::instance().make("resampling", "systematic:0.7");
-  PilotOptions options;
-  options.num_particles = 24;
-  options.shared = false;
-  options.resampling = resampling.get();
+  PilotOptions options{.num_particles = 24, .shared = false, .resampling = resampling.get()};
   at::Generator rng = make_generator(7);
   const auto hmc = kernel("hmc");
   const PilotRun tuned = run_pilot(problem, *path_, *schedule("linear", 10), *hmc, options, rng);
@@ -111,8 +106,7 @@ TEST(LearnPath, SaysHowFarItCame) {
 TEST(LearnPath, GoesWithThePlanInBlocks) {
   const LogGamma target(5, {3.0, 4.0});
   const Problem problem(borrow(target), AffineMap::identity(5, 2, at::kDouble));
-  PilotOptions options;
-  options.shared = false;
+  PilotOptions options{.shared = false};
   at::Generator rng = make_generator(4);
   const auto path = testing::descent_path("f:jensen-shannon");
   const Plan plan =

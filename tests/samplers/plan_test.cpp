@@ -18,8 +18,7 @@ using testing::DiagonalGaussian;
 using testing::max_abs_diff;
 
 std::unique_ptr<ScheduleRule> schedule_rule(const std::string& spec, int64_t steps = 64) {
-  ScheduleOptions options;
-  options.steps = steps;
+  ScheduleOptions options{.steps = steps};
   return ScheduleRegistry::instance().make("schedule", spec, options);
 }
 
@@ -68,9 +67,7 @@ TEST(Tune, ReachesTheAcceptanceItAimsAt) {
   const DiagonalGaussian target(problems, {1.0, -0.5, 0.3}, {0.05, 0.3, 1.0}, 0);
   const Problem problem(borrow(target), AffineMap::identity(problems, 3, at::kDouble));
   for (const double aim : {0.0, 0.9}) {
-    PilotOptions options;
-    options.target_acceptance = aim;
-    options.initial_step_size = 3.0;
+    PilotOptions options{.initial_step_size = 3.0, .target_acceptance = aim};
     at::Generator rng = make_generator(2);
     const Plan plan =
         run_pilot(problem, geometric(), *schedule_rule("geometric", 150), *kernel(), options, rng)
@@ -86,8 +83,7 @@ TEST(Tune, ReachesTheAcceptanceItAimsAt) {
 TEST(Tune, KeepsAGivenStepSize) {
   const DiagonalGaussian target(3, {1.0}, {0.5}, 0);
   const Problem problem(borrow(target), AffineMap::identity(3, 1, at::kDouble));
-  PilotOptions options;
-  options.step_size = 0.37;
+  PilotOptions options{.step_size = 0.37};
   at::Generator rng = make_generator(3);
   const Plan plan =
       run_pilot(problem, geometric(), *schedule_rule("cess:0.9"), *kernel(), options, rng).plan;
@@ -110,9 +106,7 @@ TEST(Tune, MayPlanForEachProblem) {
   const DiagonalGaussian pair = unequal(1);
   const Problem problem(borrow(pair), AffineMap::identity(2, 2, at::kDouble));
   for (const char* spec : {"cess:0.9", "constant-rate:0.1"}) {
-    PilotOptions options;
-    options.num_particles = 400;
-    options.shared = false;
+    PilotOptions options{.num_particles = 400, .shared = false};
     at::Generator rng = make_generator(4);
     const Plan plan =
         run_pilot(problem, geometric(), *schedule_rule(spec), *kernel(), options, rng).plan;
@@ -138,8 +132,7 @@ TEST(Tune, MayPlanForEachProblem) {
 TEST(Tune, GivesUpAfterMaxSteps) {
   const DiagonalGaussian target(2, {3.0}, {0.2}, 0);
   const Problem problem(borrow(target), AffineMap::identity(2, 1, at::kDouble));
-  PilotOptions options;
-  options.max_steps = 5;
+  PilotOptions options{.max_steps = 5};
   at::Generator rng = make_generator(5);
   expect_error(ErrorKind::kArgument, {"after 5 steps", "`max_steps`", "beta = "}, [&] {
     run_pilot(problem, geometric(), *schedule_rule("constant-rate:0.001"), *kernel(), options, rng);

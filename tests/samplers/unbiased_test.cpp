@@ -64,12 +64,9 @@ struct Outcome {
 Outcome estimate(const Target& target, const AffineMap& base, const std::string& schedule,
                  const std::string& path_spec, const Transition& kernel, uint64_t seed) {
   const auto path = PathRegistry::instance().make("path", path_spec);
-  ScheduleOptions schedule_options;
-  schedule_options.steps = 6;
-  schedule_options.max_step = 0.3;
+  ScheduleOptions schedule_options{.steps = 6, .max_step = 0.3};
   const auto rule = ScheduleRegistry::instance().make("schedule", schedule, schedule_options);
-  PilotOptions pilot_options;
-  pilot_options.num_particles = 4;
+  PilotOptions pilot_options{.num_particles = 4};
   const Counting counted(target);
   const Problem pilot(borrow(target), base), problem(borrow(counted), base);
   at::Generator pilot_rng = make_generator(1000 + seed), rng = make_generator(seed);

@@ -11,9 +11,7 @@ namespace crais {
 namespace {
 
 std::unique_ptr<ScheduleRule> make(double delta, double max_step = 1, bool weighted = false) {
-  ScheduleOptions options;
-  options.max_step = max_step;
-  options.weighted = weighted;
+  ScheduleOptions options{.max_step = max_step, .weighted = weighted};
   return ScheduleRegistry::instance().make("schedule", "constant-length:" + std::to_string(delta),
                                            options);
 }

@@ -23,10 +23,7 @@ at::Tensor next_beta(const ScheduleRule& rule, const Path& path, const Particles
 
 std::unique_ptr<ScheduleRule> constant_rate(double delta, double max_step = 1,
                                             double tolerance = 1e-3, bool weighted = false) {
-  ScheduleOptions options;
-  options.max_step = max_step;
-  options.tolerance = tolerance;
-  options.weighted = weighted;
+  ScheduleOptions options{.max_step = max_step, .tolerance = tolerance, .weighted = weighted};
   std::ostringstream spec;
   spec << "constant-rate:" << delta;
   return ScheduleRegistry::instance().make("schedule", spec.str(), options);
@@ -84,10 +81,7 @@ TEST_P(ConstantRateOrders, WeighsTheVarianceAndTheMassRatioApart) {
   const at::Tensor log_w = at::randn({1, 400}, rng, at::kDouble), beta = betas(1, 0.3);
   constexpr double kDelta = 1e-4;
   const auto rate = [&](bool weighted, bool weighted_ratio) {
-    ScheduleOptions options;
-    options.max_step = 1;
-    options.weighted = weighted;
-    options.weighted_ratio = weighted_ratio;
+    ScheduleOptions options{.max_step = 1, .weighted = weighted, .weighted_ratio = weighted_ratio};
     const auto rule = ScheduleRegistry::instance().make("schedule", "constant-rate:1e-4", options);
     return implied_rate(beta, next_beta(*rule, *path, particles, beta, false, log_w), kDelta)
         .item<double>();

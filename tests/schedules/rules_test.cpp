@@ -49,12 +49,7 @@ struct Cloud {
   }
 };
 
-ScheduleOptions wide(bool weighted = false) {
-  ScheduleOptions options;
-  options.max_step = 1;
-  options.weighted = weighted;
-  return options;
-}
+ScheduleOptions wide(bool weighted = false) { return {.max_step = 1, .weighted = weighted}; }
 
 class SearchedRules : public ::testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Path, SearchedRules,
@@ -168,8 +163,7 @@ TEST(LargestStep, IsFoundInAFewEvaluations) {
 }
 
 TEST(Heuristics, HaveTheirFormulas) {
-  ScheduleOptions options;
-  options.steps = 16;
+  ScheduleOptions options{.steps = 16};
   const auto betas = [&](const std::string& spec) {
     const at::Tensor all = make(spec, options)->betas();
     EXPECT_EQ(all.sizes(), (std::vector<int64_t>{17, 1})) << spec;
@@ -195,8 +189,7 @@ TEST(Heuristics, HaveTheirFormulas) {
 }
 
 TEST(Heuristics, OneStepGoesAllTheWay) {
-  ScheduleOptions options;
-  options.steps = 1;
+  ScheduleOptions options{.steps = 1};
   for (const char* spec : {"linear", "exponential", "sigmoidal", "geometric"})
     EXPECT_TRUE(at::equal(make(spec, options)->betas().flatten(), column({0, 1}))) << spec;
   options.steps = 2;

@@ -254,10 +254,7 @@ TEST(DecoderPosterior, FusedEvaluationsAreJoinedFromBlocks) {
 }
 
 TEST(DecoderPosterior, DataOutsideTheSupportAreNamed) {
-  ModelDescription model;
-  model.likelihood = "bernoulli";
-  model.low = 0.0;
-  model.high = 1.0;
+  ModelDescription model{.likelihood = "bernoulli", .low = 0.0, .high = 1.0};
   const at::Tensor good = at::tensor({0.0, 1.0, 0.5, 0.25}).view({2, 2});
   EXPECT_NO_THROW(check_support(model, good, "data"));
   expect_error(ErrorKind::kData, {"entry 1 of image 0 is 255"},

@@ -31,13 +31,12 @@ std::vector<Case> cases() {
 
 Vae make_case(const Case& c, int64_t rows = 4, int64_t cols = 3, int64_t latent = 5,
               const std::vector<int64_t>& hidden = {9, 7}) {
-  VaeArchitecture architecture;
-  architecture.image_rows = rows;
-  architecture.image_cols = cols;
-  architecture.latent = latent;
-  architecture.hidden = hidden;
-  architecture.activation = parse_activation(c.activation);
-  architecture.likelihood = parse_likelihood(c.likelihood);
+  VaeArchitecture architecture{.image_rows = rows,
+                               .image_cols = cols,
+                               .latent = latent,
+                               .hidden = hidden,
+                               .activation = parse_activation(c.activation),
+                               .likelihood = parse_likelihood(c.likelihood)};
   Vae vae = make_vae(architecture, 1).to(at::kCPU, at::kDouble);
   at::Generator rng = make_generator(2);  // biases that are not zero
   for (auto* mlp : {&vae.encoder, &vae.decoder})
@@ -197,9 +196,7 @@ TEST(DecoderPosterior, BlocksOfALargeBatchAreTheSameFunction) {
 /// With products in bfloat16 where the processor has them: a decoder of large weights, whose
 /// curvatures have eigenvalues from 1 to thousands.
 TEST(DecoderPosterior, CurvatureInSinglePrecisionIsThatOfDoubles) {
-  VaeArchitecture architecture;
-  architecture.latent = 20;
-  architecture.hidden = {50, 60};
+  VaeArchitecture architecture{.latent = 20, .hidden = {50, 60}};
   Vae vae = make_vae(architecture, 1);
   for (Layer& layer : vae.decoder.layers) layer.weight = 4 * layer.weight;
   at::Generator rng = make_generator(7);

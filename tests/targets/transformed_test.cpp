@@ -29,8 +29,7 @@ std::shared_ptr<const Bijection> of_funnel() {
 }
 
 std::shared_ptr<const Target> funnel(int64_t replicates) {
-  TargetOptions options;
-  options.num_problems = replicates;
+  TargetOptions options{.num_problems = replicates};
   return TargetRegistry::instance().make("target", "funnel:3", options);
 }
 

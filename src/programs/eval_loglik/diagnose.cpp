@@ -139,8 +139,7 @@ json diagnose(const EvalResults& results, const json& run) {
 int diagnose_evaluation(const CommandLine& cli) {
   const StoredEvaluation whole = read_whole_evaluation(folders_of(cli, "diagnose", 1, 1).front());
   const json found = diagnose(whole.results, whole.run);
-  RunReport report;
-  report.summary = {{"program", "eval-loglik diagnose"}, {"results", found}};
+  RunReport report{.summary = {{"program", "eval-loglik diagnose"}, {"results", found}}};
   report.text = [&](int width) {
     std::string text = found.empty() ? "Nothing is wrong that chains can tell.\n" : "";
     for (const json& finding : found) text += wrapped(sentence_of(finding), width) + "\n";

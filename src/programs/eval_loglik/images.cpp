@@ -79,13 +79,12 @@ EvalImages simulated_images(const ImageSettings& settings, int64_t count, const 
                      static_cast<double>(described.num_values() + described.latent) * sizeof(float),
                  "--simulate: " + std::to_string(range.size()) + " images");
   const LatentModel::Draws draws = draws_of(model, settings.seed, range.begin, range.end);
-  EvalImages images;
-  images.pixels = draws.data;
-  images.shape = described.data_shape;
-  images.latents = draws.latents;
-  images.labels = draws.labels;
-  images.source = "simulated";
-  images.binarisation = "none";
+  EvalImages images{.pixels = draws.data,
+                    .shape = described.data_shape,
+                    .latents = draws.latents,
+                    .labels = draws.labels,
+                    .source = "simulated",
+                    .binarisation = "none"};
   images.indices.resize(static_cast<size_t>(range.size()));
   std::iota(images.indices.begin(), images.indices.end(), range.begin);
   return images;
@@ -155,8 +154,7 @@ EvalImages images_of(const ImageSettings& settings, const ModelDescription& desc
                      const std::optional<Binarisation>& binarisation) {
   // An array [N] holds N images of one number.
   const at::Tensor values = file.values.dim() > 1 ? file.values : file.values.unsqueeze(1);
-  EvalImages images;
-  images.shape = values.sizes().slice(1).vec();
+  EvalImages images{.shape = values.sizes().slice(1).vec()};
   check_shape(file.source, images.shape, described);
   const IndexRange range = selection(settings, values.size(0));
   const at::Tensor stored = values.slice(0, range.begin, range.end).flatten(1);

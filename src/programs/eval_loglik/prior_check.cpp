@@ -33,11 +33,10 @@ struct Mass {
 /// reports that.
 std::optional<Mass> mass_of(const Target& prior, const std::string& base, int64_t steps,
                             int64_t threads) {
-  EstimateOptions options;
-  options.base = base;
-  options.steps = steps;
-  options.force_dtype = "float32";
-  options.pilot_problems = prior.num_problems();
+  EstimateOptions options{.base = base,
+                          .steps = steps,
+                          .force_dtype = "float32",
+                          .pilot_problems = prior.num_problems()};
   try {
     const Result result = estimate_log_normalizer(prior, options, {.threads = threads});
     const at::Tensor values = result.value;

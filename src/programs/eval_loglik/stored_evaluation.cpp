@@ -60,8 +60,7 @@ std::vector<std::string> folders_of(const CommandLine& cli, const std::string& c
 
 StoredEvaluation read_evaluation(const fs::path& folder) {
   const ResultStore store(folder);
-  StoredEvaluation stored;
-  stored.run = store.run();
+  StoredEvaluation stored{.run = store.run()};
   check_is_evaluation(stored.run, folder);
   const std::string source = (folder / "run.json").string();
   stored.shape = shape_of(stored.run, source);

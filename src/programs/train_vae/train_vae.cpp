@@ -155,13 +155,11 @@ class TrainVaeOutput {
 
 /// Without the fields that each epoch changes.
 CheckpointInfo checkpoint_info(const TrainVaeOptions& options, const Images& train) {
-  CheckpointInfo info;
-  info.binarisation = to_string(options.trainer.binarisation);
-  info.objective = to_string(options.trainer.objective);
-  info.data = options.data;
-  info.data_md5 = train.md5;
-  info.seed = options.trainer.seed;
-  return info;
+  return {.binarisation = to_string(options.trainer.binarisation),
+          .objective = to_string(options.trainer.objective),
+          .data = options.data,
+          .data_md5 = train.md5,
+          .seed = options.trainer.seed};
 }
 
 std::string status(int64_t epoch, const Trainer& trainer, const TrainerOptions& options,
