@@ -25,6 +25,7 @@ from crais.gradients import jax_rows, of_rows
 from crais.particles import inference_data
 
 _MOST_MASS = 0.1  # nats: of a prior, from 1
+_PRIOR_DRAWS = 100
 _TRACING = threading.Lock()  # Pyro has one stack of handlers for all threads
 _NO_DATA = ", so log Z is 0: give its data, as "
 _STAN_NOTE = (
@@ -42,6 +43,7 @@ class Model:
     named    z, or what `support` names, -> the model's values by name [B, *shape], in their bounds
     unnamed  the reverse; of a function it does nothing
     about    draws by name [R, S, *shape] -> what else `particles.inference_data` takes
+    drawn    gives draws of the prior, as `function` takes them
     """
 
     function: Function
@@ -52,6 +54,7 @@ class Model:
     named: Function = lambda theta: theta
     unnamed: Function = lambda theta: theta
     about: Function = lambda draws: {}
+    drawn: Any = lambda: None
 
 
 def model_of(target: Any) -> Model | None:
@@ -175,8 +178,18 @@ def _of_numpyro(model: Any) -> Model:
             each = infer.log_likelihood(model, draws, batch_ndims=2)
         return {**groups, "log_likelihood": {name: each[name] for name in groups["observed_data"]}}
 
+    def of_key(key: Any) -> Any:
+        sites = handlers.trace(handlers.seed(model, key)).get_trace()
+        values = {name: sites[name]["value"] for name in initialised.param_info.z}
+        return ravel(infer.util.unconstrain_fn(model, (), {}, values))[0]
+
+    def of_prior() -> Any:
+        with jax.enable_x64(True), importlib.import_module("numpyro").validation_enabled(False):
+            keys = jax.random.split(jax.random.PRNGKey(0), _PRIOR_DRAWS)
+            return torch.tensor(np.asarray(jax.jit(jax.vmap(of_key))(keys)))  # jit leaves out the likelihood
+
     density = jax_rows(lambda z: -initialised.potential_fn(tree(z)), is_of_row=True)
-    return Model(density, len(flat), named=named, unnamed=unnamed, about=about)
+    return Model(density, len(flat), named=named, unnamed=unnamed, about=about, drawn=of_prior)
 
 
 def _of_pyro(model: Any) -> Model:
@@ -213,8 +226,12 @@ def _of_pyro(model: Any) -> Model:
         rows = [of_row(dict(zip(theta, parts))) for parts in zip(*theta.values())]
         return {name: torch.stack([row[name] for row in rows]) for name in shown}
 
+    def drawn() -> dict[str, Any]:
+        traces = [traced({}).nodes for _ in range(_PRIOR_DRAWS)]
+        return {name: torch.stack([trace[name]["value"].detach() for trace in traces]).double() for name in latent}
+
     density = lambda theta: traced(theta).log_prob_sum()
-    return Model(density, support=support, named=named, about=lambda draws: _described(nodes))
+    return Model(density, support=support, named=named, about=lambda draws: _described(nodes), drawn=drawn)
 
 
 def _of_pymc(model: Any) -> Model:
@@ -243,6 +260,10 @@ def _of_pymc(model: Any) -> Model:
     start = model.initial_point()
     dim = sum(np.size(start[variable.name]) for variable in model.continuous_value_vars)
 
+    variables = [model.values_to_rvs[value] for value in model.continuous_value_vars]
+    kinds = [model.rvs_to_transforms[variable] for variable in variables]
+    free = [v if t is None else t.forward(v, *v.owner.inputs) for v, t in zip(variables, kinds)]
+
     def named(z: Any) -> dict[str, Any]:
         join = importlib.import_module("pymc.pytensorf").join_nonshared_inputs
         names = {variable.name for variable in model.unobserved_RVs}
@@ -253,9 +274,6 @@ def _of_pymc(model: Any) -> Model:
         return {one.name: torch.from_numpy(np.stack(each)) for one, each in zip(shown, rows)}
 
     def unnamed(values: Any) -> Any:
-        variables = [model.values_to_rvs[value] for value in model.continuous_value_vars]
-        kinds = [model.rvs_to_transforms[variable] for variable in variables]
-        free = [v if t is None else t.forward(v, *v.owner.inputs) for v, t in zip(variables, kinds)]
         compiled = model.compile_fn(free, inputs=variables, point_fn=False, on_unused_input="ignore")
         rows = zip(*(values[variable.name].numpy() for variable in variables))
         return torch.from_numpy(np.stack([np.concatenate([np.ravel(one) for one in compiled(*row)]) for row in rows]))
@@ -271,8 +289,12 @@ def _of_pymc(model: Any) -> Model:
         observed = backend.find_observations(model)
         return {"coords": coords, "dims": dims, "observed_data": observed, **groups}
 
+    def drawn() -> Any:
+        draws = importlib.import_module("pymc").draw(free, _PRIOR_DRAWS, random_seed=0)
+        return torch.from_numpy(np.concatenate([one.reshape(_PRIOR_DRAWS, -1) for one in draws], 1).astype(float))
+
     doubts = _masses_of_pymc(model, start)
-    return Model(_locked_rows(function), dim, doubts=doubts, named=named, unnamed=unnamed, about=about)
+    return Model(_locked_rows(function), dim, None, [], doubts, named, unnamed, about, drawn)
 
 
 def _masses_of_pymc(model: Any, start: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -316,7 +316,7 @@ def _inverse_of(prior: Any, point: Function) -> Function:
 def _of_bijection(prior: D.Distribution, free: Coordinates, named: str) -> Coordinates:
     """theta = T(c + s e) with PyTorch's bijection T from R^D, and the prior's density of e.
 
-    c and s are the median and the spread of the prior's draws, so the prior is near N(0, I).
+    c and s are those of `scaled`.
     """
     inverse = free.inverse
     assert inverse is not None
@@ -327,22 +327,32 @@ def _of_bijection(prior: D.Distribution, free: Coordinates, named: str) -> Coord
             f"{named} has draws nearer to the end of its support than floating numbers tell "
             "apart: its evidence would lose that mass"
         )
-    low, centre, high = torch.quantile(x, torch.tensor([0.25, 0.5, 0.75]).to(x), 0)
-    width = (high - low) / _QUARTILES
-    if not bool((width > 0).all()):
+    log_prob = lambda x: prior.log_prob(free.point(x)).reshape(x.shape[0], -1).sum(1)
+    whole = replace(free, log_density=lambda x: log_prob(x) + free.log_density(x))
+    made = scaled(whole, drawn)
+    if made is None:
         raise UsageError(f"{named} has no width: its draws are all the same")
+    return made
 
-    def log_density(e: Tensor) -> Tensor:
-        x = centre + width * e
-        log_prob = prior.log_prob(free.point(x)).reshape(e.shape[0], -1).sum(1)
-        return log_prob + free.log_density(x) + width.log().sum()
 
-    return Coordinates(
-        free.dim,
-        lambda e: free.point(centre + width * e),
-        log_density,
-        lambda count: (drawn(count) - centre) / width,
-        lambda theta: (inverse(theta).reshape(theta.shape[0], -1) - centre) / width,
+def scaled(free: Coordinates, drawn: Callable[[int], Tensor]) -> Coordinates | None:
+    """Coordinates e, x = c + s e, in which a prior whose x [count, D] are `drawn` is near N(0, I).
+
+    c and s are the median and the spread of draws. None where one has no width, or none that is finite.
+    """
+    low, centre, high = torch.quantile(drawn(_DRAWS), torch.tensor([0.25, 0.5, 0.75], dtype=torch.float64), 0)
+    width = (high - low) / _QUARTILES
+    if not bool(((width > 0) & width.isfinite()).all()):
+        return None
+    to_x = lambda e: centre.to(e) + width.to(e) * e
+    to_e = lambda x: (x.reshape(x.shape[0], -1) - centre) / width
+    inverse = free.inverse
+    return replace(
+        free,
+        point=lambda e: free.point(to_x(e)),
+        log_density=lambda e: free.log_density(to_x(e)) + width.log().sum().to(e),
+        drawn=lambda count: to_e(drawn(count)),
+        inverse=None if inverse is None else lambda theta: to_e(inverse(theta)),
     )
 
 

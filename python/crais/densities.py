@@ -8,6 +8,7 @@ own `crais.gradients`; models of other packages `crais.adapters`.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from crais import adapters, coordinates, gradients, outputs
 from crais.captured import Function, required_arguments
 from crais.coordinates import Coordinates
 from crais.errors import DataError, InternalError, UsageError, first_line
+from crais.random_state import OwnNumbers
 
 _PRIOR_DRAWS = 256  # at which a likelihood is looked at before a run
 _REFUSALS = (ValueError, torch.linalg.LinAlgError)  # of numbers, and of a matrix without a factor
@@ -42,6 +44,8 @@ class Density:
     point        e [B, dim] -> theta: what the user's function takes, or a model's values by name
     about        what else ArviZ has of a model: see `adapters.Model`
     explain      raises UsageError in place of an error that bases meet where a density has no end
+    has_prior    e of it are near N(0, I): nothing need be tried far from there
+    started      points `starts` of a user -> e
     """
 
     log_density: Function
@@ -55,6 +59,8 @@ class Density:
     point: Function
     about: Function
     explain: Callable[[InternalError], None]
+    has_prior: bool
+    started: Function
 
 
 def density_of(
@@ -92,6 +98,12 @@ def density_of(
     elif dim is not None and made.dim not in (None, dim):
         raise UsageError(f"dim is {dim}, and the model is of {made.dim} free numbers")
     space = _coordinates(prior, prior_transform, model.support, base, model.dim or dim)
+    free = coordinates.plain(space.dim) if base is not None else space
+    with contextlib.suppress(Exception), OwnNumbers():  # whatever a model raises whose prior has no draws
+        if space.inverse is not None and (theta := model.drawn()) is not None:
+            x = space.inverse(theta)
+            space = coordinates.scaled(space, lambda count: x[torch.randint(len(x), (count,))]) or space
+    has_prior = prior is not None or prior_transform is not None or space.drawn is not None
 
     def drawn(kind: torch.dtype = torch.float64, count: int | None = None) -> Tensor:
         return space.draw(count or _rows(space.dim)).to(device, kind)
@@ -137,7 +149,7 @@ def density_of(
                 "parameter a proper prior?"
             ) from error
 
-    if not is_plain and prior_transform is None:
+    if not is_plain and prior_transform is None and made is None:
         _check_falls(density, space, drawn(chosen, 2))
     if once := gradients.once(density, e.float() if is_single else e):
         density = once
@@ -155,6 +167,8 @@ def density_of(
         lambda e: model.named(space.point(e)),
         model.about,
         explain,
+        has_prior,
+        lambda x: x if space is free or space.inverse is None else space.inverse(free.point(x)),
     )
 
 

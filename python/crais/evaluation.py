@@ -338,14 +338,14 @@ def log_normalizer(
         options["dtype"] = str(density.dtype).removeprefix("torch.")
     if options.get("device") in (None, "auto"):
         options["device"] = str(device)
-    starts = None if starts is None else _starts_of(starts, density, base, options)
+    starts = None if starts is None else _starts_of(starts, density, options)
     function, chains = _density(density.log_density), None
     if draws is not None:
         with native.as_before(device), OwnNumbers():
             chains = chains_of(draws, density, int(options.get("problems") or 10))
             kind = torch.float32 if options.get("dtype") == "float32" else torch.float64
             density.doubts += doubts_of(chains, lambda e: function(e.to(device, kind)))
-    is_alone, values, check_still_same = _examined(function, density.dim, options)
+    is_alone, values, check_still_same = _examined(function, density, options)
     if is_alone:
         _call_alone(options)
     name = density.name if density.name.isidentifier() else "function"
@@ -359,7 +359,7 @@ def log_normalizer(
     try:
         found = _estimated(
             lambda run: native.extension().log_normalizer(
-                name, native.by_flag(options), starts, chains, *about, identity, run=run
+                name, native.by_flag(options), starts, chains, *about, identity, density.has_prior, run=run
             ),
             progress,
             density,
@@ -430,8 +430,8 @@ def _set_for_draws(options: dict[str, Any], base: Any) -> None:
         options["error"] = 0.1
 
 
-def _starts_of(starts: Any, density: Density, given: Any, options: dict[str, Any]) -> Tensor:
-    """Points [S, dim], for a base that searches for modes; in the coordinates of the base `given`."""
+def _starts_of(starts: Any, density: Density, options: dict[str, Any]) -> Tensor:
+    """Points e [S, dim], for a base that searches for modes."""
     base = str(options.get("base") or "auto").split(":")[0]
     if base not in ("auto", "mixture", "modes"):
         raise UsageError(f"starts are for the bases auto, mixture and modes; {base} looks for no modes")
@@ -440,7 +440,7 @@ def _starts_of(starts: Any, density: Density, given: Any, options: dict[str, Any
         raise UsageError(f"starts are [S, {dim}]; these are {list(points.shape)}")
     if not points.isfinite().all():
         raise UsageError("starts has a number that is not finite")
-    return points if given is None or density.inverse is None else density.inverse(points)
+    return torch.as_tensor(density.started(points))
 
 
 def _evaluated(
@@ -493,7 +493,9 @@ def _density(function: Function) -> Function:
     return log_density
 
 
-def _examined(density: Function, dim: int, options: dict[str, Any]) -> tuple[bool, list[Tensor], Callable[[], None]]:
+def _examined(
+    function: Function, density: Density, options: dict[str, Any]
+) -> tuple[bool, list[Tensor], Callable[[], None]]:
     """Looks at a density before the run, at points around 0.
 
     Returns whether one thread alone may call it, values that tell it from others, and a check for
@@ -505,9 +507,9 @@ def _examined(density: Function, dim: int, options: dict[str, Any]) -> tuple[boo
     values: list[Tensor] = []
 
     def points(rows: int) -> Tensor:
-        return torch.randn(rows, dim, dtype=dtype).to(device)
+        return torch.randn(rows, density.dim, dtype=dtype).to(device)
 
-    joint = functools.partial(with_gradient, density)
+    joint = functools.partial(with_gradient, function)
 
     def check() -> None:
         torch.set_num_threads(1)
@@ -516,7 +518,8 @@ def _examined(density: Function, dim: int, options: dict[str, Any]) -> tuple[boo
 
     with native.as_before(device), OwnNumbers():
         torch.set_num_threads(1)
-        check_bounded(density, points(8), "the log density")
+        if not density.has_prior:
+            check_bounded(function, points(8), "the log density")
         is_alone = options.get("threads") not in (1, "1") and keeps_state(joint, lambda rows: (points(rows),))
         z = points(4)
         try:
@@ -527,7 +530,7 @@ def _examined(density: Function, dim: int, options: dict[str, Any]) -> tuple[boo
             if (took := time.monotonic() - began) > 0.2:  # seconds
                 warnings.warn(_SAID_OF_SLOW.format(took, 200 / 60 * took, 2000 / 60 * took), stacklevel=4)
             for scale in (1.0, 0.1, 10.0, 0.01) if len(z) < 4 else ():
-                others = density(scale * points(64)).detach()
+                others = function(scale * points(64)).detach()
                 values.append(others[torch.isfinite(others)])
         except Exception:
             z = z[:0]

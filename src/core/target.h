@@ -30,9 +30,9 @@ struct Components {
 struct Traits {
   at::TensorOptions tensors = at::kDouble;  ///< dtype and device of particles
   bool can_select = false;  ///< `select` divides it; else it is estimated whole, without `budget`
+  bool has_prior = false;  ///< of one density: prior_base() is its prior, beyond which no mode lies
   bool may_be_multimodal = false;  ///< a search for modes should start at several points
-  /// Bases may reach farther than the density is meant for: NaN at fewer than one in a hundred
-  /// starting particles counts as zero.
+  /// Bases reach far: NaN at fewer than one in a hundred starting particles counts as zero.
   bool forgives_starts = false;
   /// Every evaluation of particles of one shape launches the same operations on a device and waits
   /// for none of them: a move may be recorded once and replayed.

@@ -46,16 +46,18 @@ class Bidirectional : public Method {
   bool has_independent_chains() const override { return true; }
   int64_t num_anneals() const override { return 2; }
   double anneals_of(const Target& target) const override {
-    return has_exact_draws(target) ? 2 : 3 + kMeeting;
+    return has_exact_draws(target) ? 2 : 2 + kLag + kMeeting;
   }
   bool has_upper() const override { return true; }
 
  private:
-  static constexpr double kMeeting = 0.25;  // anneals that a pair of chains costs until it meets
+  static constexpr double kBaseShare = 0.4;  // of moves that propose draws of the base
+  // In anneals: what a draw costs, and from there a pair of chains until it meets.
+  static constexpr double kLag = 1.2, kMeeting = 0.05;
 
   /// Draws of the user's problems. Both chains of a pair start from forward particles, drawn by
   /// weight and independently of each other: given these particles, both starts have one law. It is
-  /// nearer to the target than the base is. The lag is as long as an anneal.
+  /// nearer to the target than the base is.
   CoupledDraws coupled_draws_of(const Problem& problem, const Plan& plan,
                                 const AnnealResult& forward, at::Generator& rng) const {
     WeightedParticles cloud{problem.base().to_z(forward.particles.e), forward.log_w, {}};
@@ -76,7 +78,8 @@ class Bidirectional : public Method {
     };
     const at::Tensor first = start(), second = start();
     const at::Tensor steps = plan.step_sizes[-1].to(row.device()).expand({problem.num_problems()});
-    return coupled_draws(target, steps.index_select(0, row), first, second, plan.num_steps(), rng);
+    const auto lag = static_cast<int64_t>(kLag * static_cast<double>(plan.num_steps()));
+    return coupled_draws(target, steps.index_select(0, row), kBaseShare, first, second, lag, rng);
   }
 
   /// The reverse run of problems with parts. A draw z* of the problem gets a label j with

@@ -71,8 +71,7 @@ class BijectionFits {
       coupling_ = fit_coupling(at::cat({draws_, funnels_.draws.flatten(0, 1)}), funnels_);
     const auto& coupling = *coupling_;
     if (!coupling) return {};
-    SplineOptions options;
-    options.is_heavy = coupling->drives();
+    SplineOptions options{.is_heavy = coupling->drives()};
     if (kind == Kind::kCoupling) options.most_normals = 1;
     const auto after = fit_spline(coupling->to_u(with_funnels_), options);
     if (!after) return coupling;
@@ -264,8 +263,9 @@ class Mixture : public BaseRule {
       const at::Tensor z = at::stack({one, two}).flatten(0, 2).unsqueeze(0);
       return problem.base().to_e(z.to(search.one.options()));
     };
-    const CoupledDraws pairs = coupled_draws(problem, trial.step_sizes, starts(first, first),
-                                             starts(same, same.roll(1, 0)), /*lag=*/1, search.rng);
+    const CoupledDraws pairs =
+        coupled_draws(problem, trial.step_sizes, /*base_share=*/0, starts(first, first),
+                      starts(same, same.roll(1, 0)), /*lag=*/1, search.rng);
     search.cost += pairs.cost;
     const at::Tensor share = pairs.moves.isfinite().to(at::kDouble).view({2, -1}).mean(1);
     const auto count = 0.5 * static_cast<double>(pairs.moves.numel());
@@ -493,12 +493,9 @@ class Mixture : public BaseRule {
     const at::Tensor rows =
         at::arange(parts, trial.parts->partition.problem.options()).repeat_interleave(groups);
     const Problem problem(trial.parts->target->select(rows), normals.map.select(rows));
-    ScheduleOptions of;
-    of.steps = most_steps;
+    ScheduleOptions of{.steps = most_steps};
     const auto rule = ScheduleRegistry::instance().make("schedule", schedule, of);
-    PilotOptions options;
-    options.num_particles = chains;
-    options.max_steps = most_steps;
+    PilotOptions options{.num_particles = chains, .max_steps = most_steps};
     options.shared = rule->is_adaptive();  // few chains a group would say little of temperatures
     options.resampling = resampling_.get();
     const PilotRun run = run_pilot(problem, *path_, *rule, *transition_, options, search.rng);

@@ -16,21 +16,25 @@ constexpr double kSmallStep = 0.4, kSmallShare = 0.2;  // of the large step, and
 constexpr int64_t kMostLags = 4, kMostMoves = 256;     // the larger of both
 
 /// The step sizes [P,K,1] of a move.
-at::Tensor drawn_steps(const at::Tensor& step_size, const Particles& of, at::Generator& rng) {
+at::Tensor drawn_steps(const at::Tensor& step_size, double base_share, const Particles& of,
+                       at::Generator& rng) {
   const at::Tensor coin = fill_uniform(at::empty_like(of.log_gamma), rng);
   const at::Tensor eps = step_size.unsqueeze(1) * at::where(coin < kSmallShare, kSmallStep, 1.0);
-  return eps.to(of.e.scalar_type()).unsqueeze(-1);
+  return eps.masked_fill(coin > 1 - base_share, INFINITY).to(of.e.scalar_type()).unsqueeze(-1);
 }
 
-/// The means of Langevin proposals.
-at::Tensor drifted(const Particles& from, const at::Tensor& eps) {
-  return at::addcmul(from.e, 0.5 * eps.square(), from.grad_log_gamma);
+/// The standard deviations of proposals.
+at::Tensor scale_of(const at::Tensor& eps) { return eps.masked_fill(eps.isinf(), 1); }
+
+/// The means of proposals: Langevin's, or that of the base, N(0, I).
+at::Tensor mean_of(const Particles& from, const at::Tensor& eps) {
+  return at::addcmul(from.e, 0.5 * eps.square(), from.grad_log_gamma).masked_fill(eps.isinf(), 0);
 }
 
 /// The proposals that pass the Metropolis test of uniform numbers `u` [P,K], made of `noise`.
 at::Tensor accepted(const Particles& from, const Particles& to, const at::Tensor& noise,
                     const at::Tensor& eps, const at::Tensor& u) {
-  const at::Tensor back = (from.e - drifted(to, eps)) / eps;
+  const at::Tensor back = (from.e - mean_of(to, eps)) / scale_of(eps);
   const at::Tensor log_ratio =
       to.log_gamma - from.log_gamma + 0.5 * (squared_norm(noise) - squared_norm(back));
   return log_ratio.isfinite() & (u.log() < log_ratio);
@@ -39,7 +43,7 @@ at::Tensor accepted(const Particles& from, const Particles& to, const at::Tensor
 Particles moved(const Problem& problem, const Particles& from, const at::Tensor& eps,
                 at::Generator& rng) {
   const at::Tensor noise = fill_normal(at::empty_like(from.e), rng);
-  const Particles to = problem.evaluate(at::addcmul(drifted(from, eps), eps, noise));
+  const Particles to = problem.evaluate(at::addcmul(mean_of(from, eps), scale_of(eps), noise));
   const at::Tensor u = fill_uniform(at::empty_like(from.log_gamma), rng);
   return where(accepted(from, to, noise, eps, u), to, from);
 }
@@ -56,15 +60,15 @@ Particles rows(const Particles& particles, const at::Tensor& index) {
 }
 
 /// The moves [Q] until pairs [Q,1] meet. Pairs that have met make room for the others.
-at::Tensor meeting_times(const Problem& problem, at::Tensor step_size, Pairs pairs, int64_t most,
-                         at::Generator& rng, Cost& cost) {
+at::Tensor meeting_times(const Problem& problem, at::Tensor step_size, double base_share,
+                         Pairs pairs, int64_t most, at::Generator& rng, Cost& cost) {
   const at::Tensor& density = pairs.first.log_gamma;
   at::Tensor moves =
       at::full({density.size(0)}, std::numeric_limits<double>::infinity(), density.options());
   at::Tensor row = at::arange(density.size(0), density.options().dtype(at::kLong));
   Problem part = problem;
   for (int64_t move = 1; move <= most; ++move) {
-    pairs = moved_together(part, pairs, drawn_steps(step_size, pairs.first, rng), rng);
+    pairs = moved_together(part, pairs, drawn_steps(step_size, base_share, pairs.first, rng), rng);
     cost += part.cost_of(2);
     const at::Tensor met = pairs.met.squeeze(1);
     const at::Tensor before = moves.index_select(0, row);
@@ -93,17 +97,18 @@ Pairs moved_together(const Problem& problem, const Pairs& pairs, const at::Tenso
   const Particles &first = pairs.first, &second = pairs.second;
   const auto uniform = [&] { return fill_uniform(at::empty_like(first.log_gamma), rng); };
   const at::Tensor noise = fill_normal(at::empty_like(first.e), rng);
-  const at::Tensor mean = drifted(first, eps), other_mean = drifted(second, eps);
+  const at::Tensor mean = mean_of(first, eps), other_mean = mean_of(second, eps),
+                   scale = scale_of(eps);
   // The second chain's noise: what leads to the first one's proposal, or else its mirror image.
-  const at::Tensor shift = (mean - other_mean) / eps, same_noise = noise + shift;
+  const at::Tensor shift = (mean - other_mean) / scale, same_noise = noise + shift;
   const at::Tensor is_same =
       uniform().log() < 0.5 * (squared_norm(noise) - squared_norm(same_noise));
   const at::Tensor length = shift.square().sum(-1, /*keepdim=*/true);
   const at::Tensor mirrored = noise - 2 * (shift * noise).sum(-1, true) / length * shift;
   const at::Tensor other_noise = choose(is_same, same_noise, mirrored);
-  const at::Tensor proposal = at::addcmul(mean, eps, noise);
+  const at::Tensor proposal = at::addcmul(mean, scale, noise);
   const at::Tensor other_proposal =
-      choose(is_same, proposal, at::addcmul(other_mean, eps, other_noise));
+      choose(is_same, proposal, at::addcmul(other_mean, scale, other_noise));
   const Particles both = problem.evaluate(at::cat({proposal, other_proposal}, 1));
   const int64_t count = proposal.size(1);
   const auto half = [&](int64_t begin) {
@@ -119,7 +124,7 @@ Pairs moved_together(const Problem& problem, const Pairs& pairs, const at::Tenso
   return {now, where(together, now, where(other_takes, other_to, second)), together};
 }
 
-CoupledDraws coupled_draws(const Problem& problem, const at::Tensor& step_size,
+CoupledDraws coupled_draws(const Problem& problem, const at::Tensor& step_size, double base_share,
                            const at::Tensor& first, const at::Tensor& second, int64_t lag,
                            at::Generator& rng) {
   const c10::NoGradGuard no_grad;
@@ -128,7 +133,7 @@ CoupledDraws coupled_draws(const Problem& problem, const at::Tensor& step_size,
   const int64_t dim = problem.dim(), pairs = first.size(0) * first.size(1);
   Particles ahead = problem.evaluate(first);
   for (int64_t move = 0; move < lag; ++move)
-    ahead = moved(problem, ahead, drawn_steps(step_size, ahead, rng), rng);
+    ahead = moved(problem, ahead, drawn_steps(step_size, base_share, ahead, rng), rng);
   const Particles behind = problem.evaluate(second);
   CoupledDraws draws{
       problem.base().to_z(ahead.e), {}, {}, (2 + lag) * problem.cost_of(first.size(1))};
@@ -149,7 +154,7 @@ CoupledDraws coupled_draws(const Problem& problem, const at::Tensor& step_size,
     const at::Tensor owner = at::floor_divide(row, first.size(1));
     const at::Tensor apart = at::zeros({row.numel(), 1}, step_size.options().dtype(at::kBool));
     moves.push_back(meeting_times(problem.select(owner), step_size.index_select(0, owner),
-                                  {as_rows(ahead, row), as_rows(behind, row), apart},
+                                  base_share, {as_rows(ahead, row), as_rows(behind, row), apart},
                                   std::max(kMostLags * lag, kMostMoves), rng, draws.cost));
   }
   draws.moves = at::cat(moves).view({first.size(0), first.size(1)});

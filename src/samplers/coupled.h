@@ -20,11 +20,10 @@ struct Pairs {
 };
 
 /// One move of every chain: Langevin proposals of step sizes eps [P,K,1] with a Metropolis test
-/// (MALA). A pair takes as many equal proposals as its two normals allow, and reflected ones
-/// otherwise; one uniform number decides both tests. Each chain alone moves as without the other.
+/// (MALA), or, where eps is infinite, draws of the base. A pair takes as many equal proposals as
+/// its two normals allow, and reflected ones otherwise; one uniform number decides both tests. Each
+/// chain alone moves as without the other. Cost: 1 evaluation a chain, all in one call.
 ///                                                     [Jacob, O'Leary & Atchade 2020]
-///
-/// Cost: 1 evaluation a chain, all in one call.
 Pairs moved_together(const Problem& problem, const Pairs& pairs, const at::Tensor& eps,
                      at::Generator& rng);
 
@@ -41,11 +40,10 @@ struct CoupledDraws {
 /// law, a draw is as far from exact as the mean of `distance` at most:
 ///   |law of the draw - target| <= E[ceil(moves / lag)] - 1.     [Biswas, Jacob & Vanetti 2019]
 /// A pair still apart after 4 lags, and 256 moves, stops.
-///
-/// Steps are `step_size` [P] or a small part of it, by a coin for each move of a pair: chains that
-/// are stuck where large proposals fail can leave.
+/// Steps are `step_size` [P], a small part of it, which frees chains that are stuck, or infinite,
+/// in a share `base_share` of moves, by a coin for each move of a pair.
 /// Cost: for a pair, `lag` + 2 evaluations, and 2 for each move together.
-CoupledDraws coupled_draws(const Problem& problem, const at::Tensor& step_size,
+CoupledDraws coupled_draws(const Problem& problem, const at::Tensor& step_size, double base_share,
                            const at::Tensor& first, const at::Tensor& second, int64_t lag,
                            at::Generator& rng);
 

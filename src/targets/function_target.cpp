@@ -23,6 +23,7 @@ FunctionTarget::FunctionTarget(const FunctionTargetOptions& options, IndexedLogD
       dim_(options.dim) {
   traits_.tensors = options.tensors;
   traits_.can_select = true;
+  traits_.has_prior = options.has_prior;
   if (options.starts.defined()) traits_.starts = options.starts;
   if (options.num_problems < 1 || options.dim < 1)
     throw argument_error("a FunctionTarget needs at least one problem and one dimension, not ",

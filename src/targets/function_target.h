@@ -20,6 +20,7 @@ struct FunctionTargetOptions {
   at::TensorOptions tensors = at::kDouble;  ///< dtype and device of particles
   at::Tensor starts = {};                   ///< [S,D]: see Traits
   at::Tensor draws = {};                    ///< [C,N,D]: of C chains that somebody else ran
+  bool has_prior = false;                   ///< see Traits
 };
 
 /// Densities computed by a function of ATen or LibTorch operations. The gradient comes from

@@ -40,6 +40,20 @@ TEST(Modes, AreFoundFarFromThePrior) {
   EXPECT_TRUE(of_images.partition && of_images.partition->counts().eq(2).all().item<bool>());
 }
 
+/// Functions may be slow, or never return, far from a prior.
+TEST(Modes, AreSoughtNoFartherThanAPriorReaches) {
+  for (const bool has_prior : {false, true}) {
+    double farthest = 0;
+    const auto waves = [&](const at::Tensor& z, const at::Tensor& /*index*/) {
+      farthest = std::max(farthest, z.abs().max().item<double>());
+      return (-0.5 * z.square() + z.cos()).sum(-1);
+    };
+    const FunctionTargetOptions options{.num_problems = 2, .dim = 4, .has_prior = has_prior};
+    fit("modes", FunctionTarget(options, FunctionTarget::IndexedLogDensity(waves)));
+    EXPECT_EQ(farthest < 10, has_prior) << farthest;
+  }
+}
+
 /// A spike that no draw leads to, and a point beside it that somebody knows of.
 TEST(Modes, ClimbFromKnownPoints) {
   const auto spike = [](const at::Tensor& z, const at::Tensor& /*index*/) {

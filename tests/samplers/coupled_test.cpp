@@ -54,7 +54,7 @@ Pairs by_the_book(const Problem& problem, const Pairs& from, double eps, PairFau
 }
 
 constexpr int64_t kProblems = 400, kPairs = 40;
-constexpr double kEps = 0.9;
+constexpr double kEps = 0.9, kBaseShare = 0.4;
 
 using Move = std::function<Pairs(const Problem&, const Pairs&, at::Generator&)>;
 
@@ -109,6 +109,25 @@ TEST(CoupledMove, MovesEachChainAsAlone) {
   EXPECT_GT(worst_against_mala(twin(PairFault::kReusedUniform)), 8);
 }
 
+TEST(CoupledMove, KeepsTheTargetWhereItProposesDrawsOfTheBase) {
+  const Skewed s;
+  const at::Tensor eps = at::full({kProblems, kPairs, 1}, INFINITY, at::kDouble);
+  at::Generator rng = make_generator(9);
+  const auto exact = [&] { return s.problem.evaluate(*s.target.exact_sample(kPairs, rng)); };
+  const Pairs before{exact(), exact(), s.pairs.met};
+  Pairs after = before;
+  for (int i = 0; i < 3; ++i) after = moved_together(s.problem, after, eps, rng);
+  for (const auto& [old, now] :
+       {std::pair{before.first, after.first}, {before.second, after.second}}) {
+    const at::Tensor apart =
+        testing::moments(now, now.log_gamma) - testing::moments(old, old.log_gamma);
+    EXPECT_LT(testing::z_scores(apart, at::zeros({})).abs().max().item<double>(), 5);
+  }
+  const double met = after.met.to(at::kDouble).mean().item<double>();
+  EXPECT_GT(met, 0.1);
+  EXPECT_LT(met, 0.9);
+}
+
 /// The share of pairs that are together after 40 moves.
 double together(const Move& move) {
   const Skewed s;
@@ -124,16 +143,17 @@ TEST(CoupledMove, BringsChainsTogetherForGood) {
   EXPECT_LT(together(twin(PairFault::kTwoUniforms)), 0.9);
 }
 
-/// N(0, 1), chains from 5: a draw, and the mean bound with its error.
+/// N(0, 1) in coordinates of a base that is too narrow, and chains from 5.
 struct Line {
   DiagonalGaussian target{400, {0.0}, {1.0}, 0.0};
-  Problem problem{borrow(target), AffineMap::identity(400, 1, at::kDouble)};
-  at::Tensor step_size = at::full({400}, 0.4, at::kDouble);
-  at::Tensor far = at::full({400, 20, 1}, 5.0, at::kDouble);
+  double width = 0.7;
+  Problem problem{borrow(target), AffineMap::identity(400, 1, at::kDouble).widened(width)};
+  at::Tensor step_size = at::full({400}, 0.4 / width, at::kDouble);
+  at::Tensor far = at::full({400, 20, 1}, 5.0 / width, at::kDouble);
 
   CoupledDraws draws(const at::Tensor& second, int64_t lag, uint64_t seed) const {
     at::Generator rng = make_generator(seed);
-    return coupled_draws(problem, step_size, far, second, lag, rng);
+    return coupled_draws(problem, step_size, kBaseShare, far, second, lag, rng);
   }
 };
 
@@ -156,7 +176,7 @@ TEST(CoupledDraws, BoundTheDistanceFromANormal) {
     EXPECT_GT(bound + chance, known) << lag;
     EXPECT_LT(bound - chance, 5 * known) << lag;
     // Broken: the second chain does not lag. It starts where the first one is after its lag.
-    const CoupledDraws beside = line.draws(line.draws(line.far, lag, 4).z, lag, 3);
+    const CoupledDraws beside = line.draws(line.draws(line.far, lag, 4).z / line.width, lag, 3);
     if (lag == 10) EXPECT_LT(beside.distance.mean().item<double>() + chance, known);
   }
 }
@@ -164,8 +184,8 @@ TEST(CoupledDraws, BoundTheDistanceFromANormal) {
 TEST(CoupledDraws, StopWhereChainsStayApart) {
   const Line line;
   at::Generator rng = make_generator(5);
-  const CoupledDraws stuck =
-      coupled_draws(line.problem, 1e-4 * line.step_size, line.far, -line.far, 4, rng);
+  const CoupledDraws stuck = coupled_draws(line.problem, 1e-4 * line.step_size, kBaseShare,
+                                           2 * line.far, -2 * line.far, 4, rng);
   EXPECT_TRUE(stuck.moves.isinf().all().item<bool>());
   EXPECT_EQ(stuck.cost, line.problem.cost_of(20 * (4 + 2 + 2 * 256)));
 }
