@@ -25,7 +25,7 @@ from crais.gradients import jax_rows, of_rows
 from crais.particles import inference_data
 
 _MOST_MASS = 0.1  # nats: of a prior, from 1
-_PRIOR_DRAWS = 100
+_DRAWS = 100  # of a prior
 _TRACING = threading.Lock()  # Pyro has one stack of handlers for all threads
 _NO_DATA = ", so log Z is 0: give its data, as "
 _STAN_NOTE = (
@@ -185,7 +185,7 @@ def _of_numpyro(model: Any) -> Model:
 
     def of_prior() -> Any:
         with jax.enable_x64(True), importlib.import_module("numpyro").validation_enabled(False):
-            keys = jax.random.split(jax.random.PRNGKey(0), _PRIOR_DRAWS)
+            keys = jax.random.split(jax.random.PRNGKey(0), _DRAWS)
             return torch.tensor(np.asarray(jax.jit(jax.vmap(of_key))(keys)))  # jit leaves out the likelihood
 
     density = jax_rows(lambda z: -initialised.potential_fn(tree(z)), is_of_row=True)
@@ -227,7 +227,7 @@ def _of_pyro(model: Any) -> Model:
         return {name: torch.stack([row[name] for row in rows]) for name in shown}
 
     def drawn() -> dict[str, Any]:
-        traces = [traced({}).nodes for _ in range(_PRIOR_DRAWS)]
+        traces = [traced({}).nodes for _ in range(_DRAWS)]
         return {name: torch.stack([trace[name]["value"].detach() for trace in traces]).double() for name in latent}
 
     density = lambda theta: traced(theta).log_prob_sum()
@@ -290,11 +290,11 @@ def _of_pymc(model: Any) -> Model:
         return {"coords": coords, "dims": dims, "observed_data": observed, **groups}
 
     def drawn() -> Any:
-        draws = importlib.import_module("pymc").draw(free, _PRIOR_DRAWS, random_seed=0)
-        return torch.from_numpy(np.concatenate([one.reshape(_PRIOR_DRAWS, -1) for one in draws], 1).astype(float))
+        draws = importlib.import_module("pymc").draw(free, _DRAWS, random_seed=0)
+        return torch.from_numpy(np.concatenate([one.reshape(_DRAWS, -1) for one in draws], 1).astype(float))
 
     doubts = _masses_of_pymc(model, start)
-    return Model(_locked_rows(function), dim, None, [], doubts, named, unnamed, about, drawn)
+    return Model(_locked_rows(function), dim, doubts=doubts, named=named, unnamed=unnamed, about=about, drawn=drawn)
 
 
 def _masses_of_pymc(model: Any, start: Mapping[str, Any]) -> list[tuple[str, str]]:

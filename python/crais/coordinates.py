@@ -329,18 +329,18 @@ def _of_bijection(prior: D.Distribution, free: Coordinates, named: str) -> Coord
         )
     log_prob = lambda x: prior.log_prob(free.point(x)).reshape(x.shape[0], -1).sum(1)
     whole = replace(free, log_density=lambda x: log_prob(x) + free.log_density(x))
-    made = scaled(whole, drawn)
+    made = scaled(whole, x, drawn)
     if made is None:
         raise UsageError(f"{named} has no width: its draws are all the same")
     return made
 
 
-def scaled(free: Coordinates, drawn: Callable[[int], Tensor]) -> Coordinates | None:
-    """Coordinates e, x = c + s e, in which a prior whose x [count, D] are `drawn` is near N(0, I).
+def scaled(free: Coordinates, x: Tensor, drawn: Callable[[int], Tensor]) -> Coordinates | None:
+    """Coordinates e in which a prior is near N(0, I): x = c + s e, of median and spread of its draws x [N, D].
 
-    c and s are the median and the spread of draws. None where one has no width, or none that is finite.
+    None where a spread is 0 or not finite. `drawn` gives further x [count, D].
     """
-    low, centre, high = torch.quantile(drawn(_DRAWS), torch.tensor([0.25, 0.5, 0.75], dtype=torch.float64), 0)
+    low, centre, high = torch.quantile(x, torch.tensor([0.25, 0.5, 0.75]).to(x), 0)
     width = (high - low) / _QUARTILES
     if not bool(((width > 0) & width.isfinite()).all()):
         return None

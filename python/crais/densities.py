@@ -98,11 +98,11 @@ def density_of(
     elif dim is not None and made.dim not in (None, dim):
         raise UsageError(f"dim is {dim}, and the model is of {made.dim} free numbers")
     space = _coordinates(prior, prior_transform, model.support, base, model.dim or dim)
-    free = coordinates.plain(space.dim) if base is not None else space
+    free = space if base is None else coordinates.plain(space.dim)
     with contextlib.suppress(Exception), OwnNumbers():  # whatever a model raises whose prior has no draws
-        if space.inverse is not None and (theta := model.drawn()) is not None:
+        if base is None and space.inverse is not None and (theta := model.drawn()) is not None:
             x = space.inverse(theta)
-            space = coordinates.scaled(space, lambda count: x[torch.randint(len(x), (count,))]) or space
+            space = coordinates.scaled(space, x, lambda count: x[torch.randint(len(x), (count,))]) or space
     has_prior = prior is not None or prior_transform is not None or space.drawn is not None
 
     def drawn(kind: torch.dtype = torch.float64, count: int | None = None) -> Tensor:

@@ -39,15 +39,17 @@ def refused(model, words, **arguments):
 close = functools.partial(support.close, slack=1e-3, most=0.1)
 
 
-def check_posterior(found, model):
-    """Values lead back to a chain's own numbers; their posteriors are known."""
+def check_posterior(found, model, free=torch.logit):
+    """Values without bounds are a chain's own numbers, moved and scaled; their posteriors are known."""
     back = density_of(model, dim=None).inverse({name: torch.tensor(x) for name, x in found.samples.items()})
     chains = found._particles()[0].flatten(0, 1)
     np.testing.assert_allclose(back, chains, atol=1e-6)
-    weights = np.exp(found.log_weights - found.log_z)
+    z, weights = chains.numpy().T, np.exp(found.log_weights - found.log_z)
+    own = {"mu": lambda x: x, "p": lambda x: free(torch.tensor(x)).numpy(), "rate": np.log}
     truth = {"mu": Y.sum() / 3.25, "p": 9 / 17, "rate": 4.0}
-    assert found.samples.keys() == truth.keys()
-    for name, values in found.samples.items():
+    assert found.samples.keys() == own.keys()
+    for one, (name, values) in zip(z, found.samples.items()):
+        assert np.corrcoef(own[name](values), one)[0, 1] == pytest.approx(1, abs=1e-9)
         mean = np.average(values, weights=weights)
         error = math.sqrt(weights**2 @ (values - mean) ** 2) / weights.sum()
         assert abs(mean - truth[name]) < 5 * error < 1.5, name
@@ -122,9 +124,11 @@ def test_a_model_of_numpyro_may_fail_where_it_is_tried_first(numpyro, sign):
     density, normal = density_of(model, dim=None), torch.distributions.Normal
     e = density.inverse({"a": torch.tensor([3 * sign], dtype=torch.float64)})
     torch.testing.assert_close(density.started(torch.tensor([[3 * sign]], dtype=torch.float64)), e)
-    value = density.log_density(e) - (density.point(e + 1)["a"] - density.point(e)["a"]).log()
+    width = density.point(e + 1)["a"] - density.point(e)["a"]
+    assert float(e.abs()) < 0.5 and abs(float(width) - 0.5) < 0.15  # as the prior is
+    assert float(density_of(model, dim=None, base=([1.0], [[4.0]])).point(torch.ones(1, 1).double())["a"]) == 3
     wanted = normal(0.0, 0.5).log_prob(torch.tensor(0.0)) + normal(3 * sign, 1.0).log_prob(torch.tensor(1.0))
-    torch.testing.assert_close(value, wanted.double().view(1), rtol=1e-6, atol=1e-6)
+    torch.testing.assert_close(density.log_density(e) - width.log(), wanted.double().view(1), rtol=1e-6, atol=1e-6)
 
 
 def test_numpyro_models_that_are_refused(numpyro):
@@ -160,7 +164,7 @@ def test_pyro(pyro):
     model = functools.partial(three_in_one(pyro), *data)
     found = crais.log_normalizer(model, **OPTIONS)
     close(found, EVIDENCE)
-    check_posterior(found, model)
+    check_posterior(found, model, torch.special.ndtri)
     assert "torch.vmap" in found.notes[0]
 
 

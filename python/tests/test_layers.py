@@ -285,15 +285,11 @@ KNOWN = {
         nn.Linear(5, 90), nn.ELU(), Made(lambda x: x[:, 7:79:2]), nn.Unflatten(1, (6, 2, 3)),
         nn.Conv2d(6, 2, 2),
     )),
-    "some of the latents": ("ddd", net(
-        Made(lambda z: z[:, 1:4]), nn.Linear(3, 8), nn.ELU(), nn.Linear(8, 9)
-    )),
+    "some of the latents": ("ddd", net(Made(lambda z: z[:, 1:4]), nn.Linear(3, 8), nn.ELU(), nn.Linear(8, 9))),
     "latents as an image with pads": ("icc", net(
         LATENT_IMAGE, nn.ZeroPad2d(1), nn.Conv2d(5, 4, 2), nn.ReLU(), nn.PixelShuffle(2),
     )),
-    "a row": ("dcic", net(
-        *start(), same(), nn.ELU(), Made(lambda x: x[:, :, 2]), nn.Conv1d(6, 2, 2)
-    )),
+    "a row": ("dcic", net(*start(), same(), nn.ELU(), Made(lambda x: x[:, :, 2]), nn.Conv1d(6, 2, 2))),
     "pads": ("dicicic", net(
         *start(), nn.ZeroPad2d((1, 2, 0, 3)), nn.Conv2d(6, 4, 3), nn.Softplus(),
         nn.ZeroPad2d(1), nn.ConvTranspose2d(4, 3, 3, 2), nn.ReLU(), nn.ZeroPad2d((-1, 1, 2, -2)),
