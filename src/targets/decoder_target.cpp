@@ -27,10 +27,10 @@ void check_sizes(const DecoderTarget::Options& options, const at::Tensor& images
 std::shared_ptr<const LatentModel> model_of(const DecoderTarget::Options& options,
                                             const at::Tensor& images) {
   check_sizes(options, images);
-  ModelDescription described{"a decoder", "in memory", options.latent_dim,
-                             images.sizes().slice(1).vec()};
-  described.set_likelihood(options.likelihood);
-  return decoder_model(described, {options.decode, options.encode, options.likelihood},
+  ModelDescription model{.name = "a decoder", .kind = "in memory", .latent = options.latent_dim};
+  model.data_shape = images.sizes().slice(1).vec();
+  model.set_likelihood(options.likelihood);
+  return decoder_model(model, {options.decode, options.encode, options.likelihood},
                        {images.device(), "autograd", "the decoder"});
 }
 
