@@ -158,8 +158,9 @@ def _of_numpyro(model: Any) -> Model:
         except TypeError as error:
             raise UsageError("the model fails in float64: call numpyro.enable_x64() before making arrays") from error
         _latent(trace)
-        initialised = infer.util.initialize_model(jax.random.PRNGKey(0), model)
+        initialised = infer.util.initialize_model(jax.random.PRNGKey(0), model, validate_grad=False)
         flat, tree = ravel(initialised.param_info.z)
+    of_values = lambda values: ravel(infer.util.unconstrain_fn(model, (), {}, values))[0]
 
     def named(z: Any) -> Any:
         with jax.enable_x64(True):
@@ -167,10 +168,9 @@ def _of_numpyro(model: Any) -> Model:
         return {name: torch.tensor(np.asarray(values[name])) for name in trace if name in values}
 
     def unnamed(values: Any) -> Any:
-        of_row = lambda row: ravel(infer.util.unconstrain_fn(model, (), {}, row))[0]
         with jax.enable_x64(True):
             rows = {name: jax.numpy.asarray(values[name].numpy()) for name in initialised.param_info.z}
-            return torch.tensor(np.asarray(jax.vmap(of_row)(rows)))
+            return torch.tensor(np.asarray(jax.vmap(of_values)(rows)))
 
     def about(draws: Mapping[str, Any]) -> dict[str, Any]:
         groups = _described(trace)
@@ -180,8 +180,7 @@ def _of_numpyro(model: Any) -> Model:
 
     def of_key(key: Any) -> Any:
         sites = handlers.trace(handlers.seed(model, key)).get_trace()
-        values = {name: sites[name]["value"] for name in initialised.param_info.z}
-        return ravel(infer.util.unconstrain_fn(model, (), {}, values))[0]
+        return of_values({name: sites[name]["value"] for name in initialised.param_info.z})
 
     def of_prior() -> Any:
         with jax.enable_x64(True), importlib.import_module("numpyro").validation_enabled(False):

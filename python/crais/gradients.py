@@ -23,7 +23,7 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 
 _OF_JAX = {"jax", "jaxlib", "numpyro"}
 _TRACING = threading.Lock()  # NumPyro has one stack of handlers for all threads
-_LEAST_ROWS = 16  # of a call of JAX
+_ROWS = 16, 256  # of calls of JAX, which compiles for each number; a solver waits for the slowest row of a call
 _PATIENCE = 60.0  # seconds
 _ENDLESS = "a call takes over {:.0f} s: a solver may never end far out; bound its steps, as odeint(..., mxstep=1000)"
 _STEP = {torch.float64: 1e-5, torch.float32: 1e-2}  # of differences of gradients
@@ -183,23 +183,24 @@ def jax_rows(function: Function, is_of_row: bool) -> Function:
     @functools.cache
     def compiled(*shapes: Any) -> Any:
         grads_and_value = lambda row: jax.value_and_grad(of_row, tuple(range(len(row))))(*row)[::-1]
-        together = jax.jit(lambda *leaves: jax.vmap(grads_and_value)(leaves))
-        if "@lapack" not in together.lower(*shapes).as_text():
-            return together
-        # A thread that gives LAPACK many matrices waits for others, which may wait for it, for ever.
-        return jax.jit(lambda *leaves: jax.lax.map(grads_and_value, leaves))
+        with _TRACING:
+            lowered = jax.jit(lambda *leaves: jax.vmap(grads_and_value)(leaves)).lower(*shapes)
+            if "@lapack" in lowered.as_text():  # given many matrices, its threads may wait for each other for ever
+                lowered = jax.jit(lambda *leaves: jax.lax.map(grads_and_value, leaves)).lower(*shapes)
+            return lowered.compile()
 
-    traced = set[int]()  # numbers of rows
+    def of_part(size: int, *inputs: Tensor) -> tuple[Tensor, ...]:
+        rows = torch.arange(size).clamp_max(len(inputs[0]) - 1)
+        with jax.enable_x64(True):
+            leaves = [jax.dlpack.from_dlpack(one.double()[rows]) for one in inputs]
+            grads, values = compiled(*map(jax.typeof, leaves))(*leaves)
+            return tuple(torch.from_dlpack(one)[: len(inputs[0])] for one in (values, *grads))
 
     def value_and_grads(*inputs: Tensor) -> tuple[Tensor, list[Tensor]]:
-        rows = len(inputs[0])
-        padded = max(_LEAST_ROWS, 1 << (rows - 1).bit_length())  # JAX compiles for each number
-        index = torch.arange(padded).clamp_max(rows - 1)
-        with contextlib.nullcontext() if padded in traced else _TRACING, jax.enable_x64(True):
-            leaves = [jax.dlpack.from_dlpack(one.double()[index]) for one in inputs]
-            grads, values = compiled(*map(jax.typeof, leaves))(*leaves)
-            traced.add(padded)
-            return torch.from_dlpack(values)[:rows], [torch.from_dlpack(g)[:rows] for g in grads]
+        size = _ROWS[len(inputs[0]) > 4 * _ROWS[0]]
+        parts = zip(*(one.split(size) for one in inputs))
+        value, *grads = map(torch.cat, zip(*(of_part(size, *part) for part in parts)))
+        return value, grads
 
     return known_gradient(value_and_grads)
 

@@ -53,7 +53,7 @@ Pairs by_the_book(const Problem& problem, const Pairs& from, double eps, PairFau
   return now;
 }
 
-constexpr int64_t kProblems = 400, kPairs = 40;
+constexpr int64_t kTargets = 400, kPairs = 40;
 constexpr double kEps = 0.9, kBaseShare = 0.4;
 
 using Move = std::function<Pairs(const Problem&, const Pairs&, at::Generator&)>;
@@ -65,18 +65,18 @@ Move twin(PairFault fault) {
 }
 
 Pairs ours(const Problem& problem, const Pairs& pairs, at::Generator& rng) {
-  const at::Tensor eps = at::full({kProblems, kPairs, 1}, kEps, at::kDouble);
+  const at::Tensor eps = at::full({kTargets, kPairs, 1}, kEps, at::kDouble);
   return moved_together(problem, pairs, eps, rng);
 }
 
 /// A skewed target of two dimensions, and pairs that start at two points.
 struct Skewed {
-  LogGamma target{kProblems, {1.5, 3.0}};
-  Problem problem{borrow(target), AffineMap::identity(kProblems, 2, at::kDouble)};
-  Pairs pairs{at(-0.5, 1.5), at(0.8, 0.4), at::zeros({kProblems, kPairs}, at::kBool)};
+  LogGamma target{kTargets, {1.5, 3.0}};
+  Problem problem{borrow(target), AffineMap::identity(kTargets, 2, at::kDouble)};
+  Pairs pairs{at(-0.5, 1.5), at(0.8, 0.4), at::zeros({kTargets, kPairs}, at::kBool)};
 
   Particles at(double x, double y) const {
-    return problem.evaluate(at::tensor({x, y}, at::kDouble).repeat({kProblems, kPairs, 1}));
+    return problem.evaluate(at::tensor({x, y}, at::kDouble).repeat({kTargets, kPairs, 1}));
   }
 };
 
@@ -85,7 +85,7 @@ double worst_against_mala(const Move& move) {
   const Skewed s;
   const auto mala = TransitionRegistry::instance().make("kernel", "mala", {1});
   const auto path = PathRegistry::instance().make("path", "geometric");
-  const at::Tensor beta = at::ones({kProblems}, at::kDouble);
+  const at::Tensor beta = at::ones({kTargets}, at::kDouble);
   at::Generator rng = make_generator(7);
   Pairs pairs = s.pairs;
   std::vector<Particles> alone = {pairs.first, pairs.second};
@@ -111,7 +111,7 @@ TEST(CoupledMove, MovesEachChainAsAlone) {
 
 TEST(CoupledMove, KeepsTheTargetWhereItProposesDrawsOfTheBase) {
   const Skewed s;
-  const at::Tensor eps = at::full({kProblems, kPairs, 1}, INFINITY, at::kDouble);
+  const at::Tensor eps = at::full({kTargets, kPairs, 1}, INFINITY, at::kDouble);
   at::Generator rng = make_generator(9);
   const auto exact = [&] { return s.problem.evaluate(*s.target.exact_sample(kPairs, rng)); };
   const Pairs before{exact(), exact(), s.pairs.met};
