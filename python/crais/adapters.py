@@ -254,7 +254,7 @@ def _of_pymc(model: Any) -> Model:
     for variable in model.observed_RVs:
         if "Minibatch" in type(variable.owner.op).__name__:
             raise UsageError(f"{variable.name} takes a part of its data at a time: give it all")
-    function = model.logp_dlogp_function(ravel_inputs=True)
+    function = model.logp_dlogp_function(ravel_inputs=True, trust_input=True)
     function.set_extra_values({})
     start = model.initial_point()
     dim = sum(np.size(start[variable.name]) for variable in model.continuous_value_vars)
@@ -381,6 +381,6 @@ def _locked_rows(value_and_grad: Function) -> Function:
     def one(row: Any) -> Any:
         with lock:
             value, grad = value_and_grad(row)
-            return np.nan_to_num(value, nan=math.nan, posinf=math.nan, neginf=-math.inf).item(), np.array(grad)
+            return math.nan if value == math.inf else float(value), np.array(grad)
 
     return of_rows(one)
