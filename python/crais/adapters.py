@@ -21,7 +21,7 @@ from torch import distributions as D
 
 from crais.captured import Function, packages_of, required_arguments
 from crais.errors import UsageError
-from crais.gradients import jax_rows, of_rows
+from crais.gradients import bounded_solvers, jax_rows, of_rows
 from crais.particles import inference_data
 
 _MOST_MASS = 0.1  # nats: of a prior, from 1
@@ -151,7 +151,7 @@ def _of_numpyro(model: Any) -> Model:
     infer: Any = importlib.import_module("numpyro.infer")
     ravel: Any = importlib.import_module("jax.flatten_util").ravel_pytree
     # without checks of arguments: a solver of equations may have failed at what was drawn
-    with jax.enable_x64(True), importlib.import_module("numpyro").validation_enabled(False):
+    with jax.enable_x64(True), importlib.import_module("numpyro").validation_enabled(False), bounded_solvers():
         drawn = handlers.substitute(handlers.seed(model, 0), substitute_fn=infer.init_to_uniform)
         try:
             trace = handlers.trace(drawn).get_trace()

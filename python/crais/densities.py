@@ -108,7 +108,7 @@ def density_of(
     def drawn(kind: torch.dtype = torch.float64, count: int | None = None) -> Tensor:
         return space.draw(count or _rows(space.dim)).to(device, kind)
 
-    function, notes, doubts = model.function, [*model.notes], [*model.doubts]
+    function, notes, doubts = model.function, model.notes + gradients.notes_of(target), [*model.doubts]
     if value_and_grad is not None:
         theta = space.point(space.draw(_rows(space.dim)))
         if isinstance(theta, Mapping):

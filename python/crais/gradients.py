@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
+import sys
 import threading
-import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager as ContextManager
 from typing import Any, TypeAlias
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -24,15 +25,15 @@ Array: TypeAlias = "np.ndarray[Any, Any]"
 _OF_JAX = {"jax", "jaxlib", "numpyro"}
 _TRACING = threading.Lock()  # NumPyro has one stack of handlers for all threads
 _ROWS = 16, 256  # of calls of JAX, which compiles for each number; a solver waits for the slowest row of a call
+_MOST_STEPS = 1000  # of JAX's odeint between two times; SciPy's takes 500
+_BOUNDED = f"odeint takes at most {_MOST_STEPS:,} steps between two times, unless its call says another mxstep"
 _PATIENCE = 60.0  # seconds
-_ENDLESS = "a call takes over {:.0f} s: a solver may never end far out; bound its steps, as odeint(..., mxstep=1000)"
+_ENDLESS = "a call takes over a minute: a solver may never end far out; bound its steps, as odeint(..., mxstep=1000)"
 _STEP = {torch.float64: 1e-5, torch.float32: 1e-2}  # of differences of gradients
 
 
 class _Known(torch.autograd.Function):
-    """A value whose gradients come with it. Its second derivatives are NaN: where bases find NaN,
-    they take differences of gradients.
-    """
+    """A value whose gradients come with it. Second derivatives are NaN: bases take differences of gradients."""
 
     @staticmethod
     def forward(ctx: Any, value_and_grads: Callable[..., Any], *inputs: Tensor) -> Tensor:
@@ -56,34 +57,21 @@ class _Known(torch.autograd.Function):
         return None, *products
 
 
-_began: dict[int, float] = {}  # calls that have not returned, by thread
-
-
-def _look() -> None:
-    """Warns, once, if a call does not return: nothing can interrupt code of JAX."""
-    while all(time.monotonic() - began < _PATIENCE for began in [*_began.values()]):
-        time.sleep(_PATIENCE / 10)
-    warnings.warn(_ENDLESS.format(_PATIENCE), stacklevel=1)
-
-
-_watch = functools.cache(lambda: threading.Thread(target=_look, daemon=True).start())
-
-
 def known_gradient(value_and_grads: Callable[..., tuple[Tensor, list[Tensor]]]) -> Function:
     """A function of theta, a tensor or a dict of them, from one that returns its gradients too.
 
-    value_and_grads takes the tensors of theta [B, *shape], detached, and returns values [B] and a
-    gradient for each tensor.
+    value_and_grads takes the tensors of theta [B, *shape], detached, and returns values [B] and a gradient for each.
     """
 
     def function(theta: Any) -> Tensor:
         inputs = tuple(theta.values()) if isinstance(theta, dict) else (theta,)
-        _watch()
-        _began[threading.get_ident()] = time.monotonic()
+        late = threading.Timer(_PATIENCE, warnings.warn, [_ENDLESS])  # nothing can interrupt code of JAX
+        late.daemon = True
+        late.start()
         try:
             values: Tensor = _Known.apply(value_and_grads, *inputs)
         finally:
-            _began.pop(threading.get_ident(), None)
+            late.cancel()
         return values
 
     return function
@@ -137,6 +125,17 @@ def _pair(returned: Any) -> tuple[Array, Array]:
     return np.asarray(returned[0], float), np.asarray(returned[1], float)
 
 
+def notes_of(function: Any) -> list[str]:
+    """Says that `bounded_solvers` may bound what a function calls."""
+    return [_BOUNDED] if packages_of(function) & _OF_JAX and "jax.experimental.ode" in sys.modules else []
+
+
+def bounded_solvers() -> ContextManager[Any]:
+    """Traced within it, calls of JAX's odeint without `mxstep` are bounded: far out a stiff one never ends."""
+    ode: Any = sys.modules.get("jax.experimental.ode")
+    return patch.dict(ode.odeint.__kwdefaults__, mxstep=_MOST_STEPS) if ode else contextlib.nullcontext()
+
+
 def of_jax(function: Any, example: Callable[[], Any]) -> Function | None:
     """A PyTorch function from one of JAX, of a row or of rows; None if it is not of JAX.
 
@@ -162,7 +161,7 @@ def of_jax(function: Any, example: Callable[[], Any]) -> Function | None:
     failure: Exception | None = None
     for rows, wanted in (((), ()), ((7,), (7,))):
         try:
-            with jax.enable_x64(True):
+            with jax.enable_x64(True), bounded_solvers():
                 shape = jax.eval_shape(function, shaped(*rows)).shape
         except Exception as error:  # of a function that was made for the other
             failure = failure or error
@@ -183,7 +182,7 @@ def jax_rows(function: Function, is_of_row: bool) -> Function:
     @functools.cache
     def compiled(*shapes: Any) -> Any:
         grads_and_value = lambda row: jax.value_and_grad(of_row, tuple(range(len(row))))(*row)[::-1]
-        with _TRACING:
+        with _TRACING, bounded_solvers():
             lowered = jax.jit(lambda *leaves: jax.vmap(grads_and_value)(leaves)).lower(*shapes)
             if "@lapack" in lowered.as_text():  # given many matrices, its threads may wait for each other for ever
                 lowered = jax.jit(lambda *leaves: jax.lax.map(grads_and_value, leaves)).lower(*shapes)
