@@ -131,11 +131,11 @@ const Enrol<BaseRegistry> kEnrolVariationalBase(
     "(curvatures=0: of the mean alone; observed=1: with curvatures by gradients of 2 D draws); a "
     "round that does not raise the bound is taken back",
     "variational", [](Spec& spec, const BaseOptions& options) {
-      return make_variational(
-          make_base(spec.word("from", "laplace"), options),
-          {spec.number("widening", 0.1, 10.0, 1.0), spec.integer("rounds", 1, 100, 2),
-           spec.integer("pairs", 1, 100'000, 8), spec.integer("curvatures", 0, 1, 1) == 1,
-           spec.integer("observed", 0, 1, 0) == 1});
+      const NearestOptions nearest{
+          spec.number("widening", 0.1, 10.0, 1.0), spec.integer("rounds", 1, 100, 2),
+          spec.integer("pairs", 1, 100'000, 8), spec.integer("curvatures", 0, 1, 1) == 1,
+          spec.integer("observed", 0, 1, 0) == 1};
+      return make_variational(make_base(spec.word("from", "laplace"), options), nearest);
     });
 
 }  // namespace
