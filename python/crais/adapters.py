@@ -183,7 +183,7 @@ def _of_numpyro(model: Any) -> Model:
         return of_values({name: sites[name]["value"] for name in initialised.param_info.z})
 
     def of_prior() -> Any:
-        with jax.enable_x64(True), importlib.import_module("numpyro").validation_enabled(False):
+        with jax.enable_x64(True), importlib.import_module("numpyro").validation_enabled(False), bounded_solvers():
             keys = jax.random.split(jax.random.PRNGKey(0), _DRAWS)
             return torch.tensor(np.asarray(jax.jit(jax.vmap(of_key))(keys)))  # jit leaves out the likelihood
 

@@ -188,6 +188,7 @@ def test_pyro_models_that_are_refused(pyro):
     refused(functools.partial(computed, None), "no site of the model is observed")
     refused(functools.partial(computed, torch.tensor(1.0)), "the model has no latent sites")
     refused(three_in_one(pyro), "of a model, its data")
+    refused(lambda: pyro.sample("a", normal), "no site of the model is observed")
     refused(of_site(lambda: dist.Poisson(3.0)), "the site a is discrete")
     refused(of_site(dynamic), "the support of the site a depends on other sites")
     learnt = of_site(lambda: dist.Normal(pyro.param("m", torch.tensor(1.0)), 1.0))
@@ -371,9 +372,8 @@ def test_a_likelihood_of_jax_with_priors_of_pytorch():
 
 def test_functions_of_jax_that_are_refused():
     jax = pytest.importorskip("jax")
-    jnp = jax.numpy
-    density = lambda z: -jnp.sum((np.ones(3) * z) ** 2)
-    compiled = jax.jit(density).lower(jnp.ones(3)).compile()
+    density = lambda z: -jax.numpy.sum((np.ones(3) * z) ** 2)
+    compiled = jax.jit(density).lower(jax.numpy.ones(3)).compile()
     refused(compiled, "compiled for one shape: give what jax.jit returns", dim=3)
     refused(jax.jit(lambda z: density(z.reshape(5, 3))), "made for one shape, and does dim fit", dim=3)
     refused(density, "does dim fit", dim=2)
