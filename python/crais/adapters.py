@@ -21,12 +21,11 @@ from torch import distributions as D
 
 from crais.captured import Function, packages_of, required_arguments
 from crais.errors import UsageError
-from crais.gradients import bounded_solvers, jax_rows, of_rows
+from crais.gradients import TRACING, bounded_solvers, jax_rows, of_rows
 from crais.particles import inference_data
 
 _MOST_MASS = 0.1  # nats: of a prior, from 1
 _DRAWS = 100  # of a prior
-_TRACING = threading.Lock()  # Pyro has one stack of handlers for all threads
 _NO_DATA = ", so log Z is 0: give its data, as "
 _STAN_NOTE = (
     "Stan: `~` keeps its constants here (propto=False), but a prior on a bounded parameter is not "
@@ -197,7 +196,7 @@ def _of_pyro(model: Any) -> Model:
 
     def traced(theta: Any) -> Any:
         # without its checks, which ask for values that vmap has none of
-        with _TRACING, pyro.validation_enabled(False):
+        with TRACING, pyro.validation_enabled(False):
             trace = poutine.trace(poutine.condition(model, data=theta)).get_trace()
             trace.compute_log_prob()
             return trace

@@ -8,7 +8,7 @@ import importlib
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager as ContextManager
 from typing import Any, TypeAlias
 from unittest.mock import patch
@@ -23,7 +23,7 @@ from crais.errors import UsageError
 Array: TypeAlias = "np.ndarray[Any, Any]"
 
 _OF_JAX = {"jax", "jaxlib", "numpyro"}
-_TRACING = threading.Lock()  # NumPyro has one stack of handlers for all threads
+TRACING = threading.RLock()  # NumPyro and Pyro have one stack of handlers for all threads, odeint has one default
 _ROWS = 16, 256  # of calls of JAX, which compiles for each number; a solver waits for the slowest row of a call
 _MOST_STEPS = 1000  # of JAX's odeint between two times; SciPy's takes 500
 _BOUNDED = f"odeint takes at most {_MOST_STEPS:,} steps between two times, unless its call says another mxstep"
@@ -130,10 +130,12 @@ def notes_of(function: Any) -> list[str]:
     return [_BOUNDED] if packages_of(function) & _OF_JAX and "jax.experimental.ode" in sys.modules else []
 
 
-def bounded_solvers() -> ContextManager[Any]:
+@contextlib.contextmanager
+def bounded_solvers() -> Iterator[None]:
     """Traced within it, calls of JAX's odeint without `mxstep` are bounded: far out a stiff one never ends."""
     ode: Any = sys.modules.get("jax.experimental.ode")
-    return patch.dict(ode.odeint.__kwdefaults__, mxstep=_MOST_STEPS) if ode else contextlib.nullcontext()
+    with TRACING, patch.dict(ode.odeint.__kwdefaults__ if ode else {}, mxstep=_MOST_STEPS):
+        yield
 
 
 def of_jax(function: Any, example: Callable[[], Any]) -> Function | None:
@@ -182,7 +184,7 @@ def jax_rows(function: Function, is_of_row: bool) -> Function:
     @functools.cache
     def compiled(*shapes: Any) -> Any:
         grads_and_value = lambda row: jax.value_and_grad(of_row, tuple(range(len(row))))(*row)[::-1]
-        with _TRACING, bounded_solvers():
+        with bounded_solvers():
             lowered = jax.jit(lambda *leaves: jax.vmap(grads_and_value)(leaves)).lower(*shapes)
             if "@lapack" in lowered.as_text():  # given many matrices, its threads may wait for each other for ever
                 lowered = jax.jit(lambda *leaves: jax.lax.map(grads_and_value, leaves)).lower(*shapes)

@@ -1,10 +1,8 @@
 #include "bases/climb.h"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
-#include "core/rng.h"
 #include "util/memory.h"
 
 namespace crais {
@@ -29,19 +27,8 @@ std::string specification(const std::string& rule, const ModeOptions& options) {
   return c10::str(rule, ":", options.widening, counts);
 }
 
-at::Tensor most_probable_draw(const Target& target, int64_t draws, at::Generator& rng, Cost& cost) {
-  cost += Cost{target.num_problems() * draws, 0};
-  const int64_t problems = target.num_problems(), dim = target.dim();
-  const at::Tensor e = fill_normal(at::empty({problems, draws, dim}, target.options()), rng);
-  const at::Tensor z = target.prior_base().to_z(e);
-  const at::Tensor density =
-      target.log_density(z).nan_to_num(-std::numeric_limits<double>::infinity());
-  const at::Tensor best = density.argmax(1).view({problems, 1, 1}).expand({problems, 1, dim});
-  return z.gather(1, best).squeeze(1);
-}
-
-Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double until,
-           Cost& cost) {
+Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double until, Cost& cost,
+           bool by_degrees) {
   const int64_t problems = start.size(0);
   require_memory(5 * 8.0 * static_cast<double>(start.numel() * start.size(1)),  // roots, a factor
                  c10::str("a `base` (not prior) or `witness` in ", start.size(1), " dimensions"));
@@ -56,7 +43,7 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
   at::Tensor place = at::arange(problems, start.options().dtype(at::kLong));  // [Q], still climbing
   at::Tensor failed = climber.not_finite();
   Factored factored;
-  at::Tensor earlier;
+  at::Tensor earlier, going;
   for (int64_t round = 0; round < rounds; ++round) {
     if (round > 0) earlier = factored.covariance_root;
     factored = climber.curvature();
@@ -68,7 +55,7 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
     failed = failed | factored.failed;
     const at::Tensor stops = failed | (climber.decrement(factored.covariance_root) < until) |
                              (climber.is_stuck() & (until > 0));
-    const at::Tensor going = at::nonzero(~stops).flatten();
+    going = at::nonzero(~stops).flatten();
     if (going.size(0) == 0) break;
     if (going.size(0) < place.size(0) && target.traits().can_select) {
       mode.put(place, climber, factored.covariance_root, earlier, failed);
@@ -78,17 +65,19 @@ Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double
       factored.covariance_root = factored.covariance_root.index_select(0, going);
       earlier = earlier.index_select(0, going);
     }
-    climber.steps(factored.covariance_root, steps_a_round(target));
+    climber.steps(factored.covariance_root, steps_a_round(target),
+                  by_degrees || target.traits().has_prior);
     cost += Cost::with_gradient(place.size(0) * steps_a_round(target));
   }
   mode.put(place, climber, factored.covariance_root, earlier, failed);
+  if (by_degrees && going.size(0) > 0) mode.decrement.index_fill_(0, place, INFINITY);
   return mode;
 }
 
 NormalMixture with_modes(const Target& one, NormalMixture known, const at::Tensor& start,
                          double far, double until, Cost& cost) {
   const auto rows = one.select(at::zeros({start.size(0)}, start.options().dtype(at::kLong)));
-  const Mode ends = climb(*rows, start, kMostRounds, until, cost);
+  const Mode ends = climb(*rows, start, kMostRounds, until, cost, /*by_degrees=*/true);
   const AffineMap fits(on_cpu(ends.z), on_cpu(ends.root));
   const at::Tensor peak = on_cpu(ends.log_mass) - fits.log_abs_det(),
                    mass = on_cpu(ends.log_mass) +

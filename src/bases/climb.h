@@ -18,7 +18,6 @@
 
 namespace crais {
 
-constexpr int64_t kDrawsAStart = 32;  // draws; the most probable one is a start
 constexpr int64_t kUsualRounds = 6;   // until a climb arrives
 constexpr int64_t kMostRounds = 12;   // of Newton's method
 constexpr double kLeastShare = 1e-3;  // of the mass: neighbours cover lighter modes
@@ -77,20 +76,20 @@ class Climb {
   }
 
   /// Makes `count` steps that share one curvature.
-  void steps(const at::Tensor& covariance_root, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) step(covariance_root);
+  void steps(const at::Tensor& covariance_root, int64_t count, bool by_degrees = false) {
+    for (int64_t i = 0; i < count; ++i) step(covariance_root, by_degrees);
   }
 
  private:
-  void step(const at::Tensor& covariance_root) {
+  void step(const at::Tensor& covariance_root, bool by_degrees) {
     stop_if_interrupted();
     const at::Tensor gradient = now_.grad.to(at::kDouble).transpose(1, 2);
     at::Tensor newton =
         at::matmul(covariance_root, at::matmul(covariance_root.transpose(1, 2), gradient))
             .squeeze(2)
             .to(z_.scalar_type());
-    // Far out of a prior a function may be slow, as ODEs that are stiff: go there by degrees.
-    if (target_->traits().has_prior)
+    // From a flat tail a step may be any number too long, and far out ODEs may be stiff.
+    if (by_degrees)
       newton *= ((4 + z_.abs().amax(1, true)) / newton.abs().amax(1, true)).clamp_max(1);
     const at::Tensor trial = z_ + length_ * newton;
     const Evaluation tried = target_->evaluate(trial.unsqueeze(1));
@@ -145,14 +144,12 @@ struct Mode {
 /// "laplace", or "laplace:1.1,rounds=2" with the options that differ from their defaults.
 std::string specification(const std::string& rule, const ModeOptions& options);
 
-/// The most probable of `draws` draws from the prior of each problem, [P,D]. Adds its cost to
-/// `cost`.
-at::Tensor most_probable_draw(const Target& target, int64_t draws, at::Generator& rng, Cost& cost);
-
 /// Climbs from `start` [P,D]. A problem stops, and costs nothing more, once it has failed or has
-/// arrived: the square of Newton's step, in standard deviations, is then below `until`. Adds its
-/// cost to `cost`.
-Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double until, Cost& cost);
+/// arrived: the square of Newton's step, in standard deviations, is then below `until`. By degrees,
+/// no step is much longer than a point is far from 0, and what has not arrived has an infinite
+/// decrement. Adds its cost to `cost`.
+Mode climb(const Target& target, const at::Tensor& start, int64_t rounds, double until, Cost& cost,
+           bool by_degrees = false);
 
 /// `known`, whose shares are log masses in nats, and a normal at each further mode of one problem
 /// to which climbs from `start` [S,D] lead: the heaviest first, while one is more than `far` nats

@@ -21,6 +21,7 @@ constexpr double kUnseen = 0.12;  // limit of the share of further starts that l
 constexpr double kSerious = 6.0;  // nats below the greatest mass; modes further below are light
 constexpr double kUnseenMass = 0.05;
 constexpr int64_t kFewStarts = 16;            // of the first batch for an image: most have one mode
+constexpr int64_t kDrawsAStart = 32;          // draws; the most probable one is a start
 constexpr double kStray = 1e3;                // decrement of what is no mode
 constexpr double kScales[] = {1, 3, 10, 30};  // of starts, for a density without a prior
 
@@ -235,6 +236,18 @@ Peaks peaks_of_sweep(const Target& target, int64_t most, at::Generator& rng, Cos
               .masked_fill(ess(log_w) * static_cast<double>(log_w.size(1)) < kFewPoints, nothing)};
 }
 
+/// The most probable of some draws from the prior of each problem, [P,D]. Cost: added.
+at::Tensor most_probable_draw(const Target& target, at::Generator& rng, Cost& cost) {
+  const int64_t problems = target.num_problems(), dim = target.dim();
+  cost += Cost{problems * kDrawsAStart, 0};
+  const at::Tensor e = fill_normal(at::empty({problems, kDrawsAStart, dim}, target.options()), rng);
+  const at::Tensor z = target.prior_base().to_z(e);
+  const at::Tensor density =
+      target.log_density(z).nan_to_num(-std::numeric_limits<double>::infinity());
+  const at::Tensor best = density.argmax(1).view({problems, 1, 1}).expand({problems, 1, dim});
+  return z.gather(1, best).squeeze(1);
+}
+
 /// How a search for modes goes on.
 struct Effort {
   int64_t starts;       // of a batch, but for an image's first
@@ -276,8 +289,8 @@ class Modes : public BaseRule {
     at::Tensor open = at::arange(target.num_problems(), target.options().dtype(at::kLong));
     for (int64_t batch = 0; batch < effort.batches && open.numel() > 0; ++batch) {
       if ((one_density_ ? 2 : 1) * cost.densities > effort.dearest) break;
-      const auto rest = target.select(open);
-      fits.add_at(open, searched(*rest, guess.select(open), effort, batch, rng, cost));
+      fits.add_at(open,
+                  searched(*target.select(open), guess.select(open), effort, batch, rng, cost));
       found = sorted_out(fits, effort.most);
       std::vector<int64_t> unfinished;
       for (size_t p = 0; p < found.size(); ++p)
@@ -354,8 +367,10 @@ class Modes : public BaseRule {
     const auto many = for_each_start(target, from);
     const at::Tensor start = from.flatten(0, 1);
     const at::Tensor rows = at::nonzero(start.isfinite().all(1)).flatten();
-    Mode ends = climb(*many->select(rows), start.index_select(0, rows), kMostRounds, until, cost);
-    // Far out in a flat tail a climb gets stuck: Newton's step is any number too long.
+    Mode ends = climb(*many->select(rows), start.index_select(0, rows), kMostRounds, until, cost,
+                      one_density_);
+    // In a flat tail a climb gets stuck: Newton's step is any number too long. On its way it has
+    // the curvature of elsewhere, which may be much wider than a mode.
     if ((ends.decrement < until).any().item<bool>())
       ends.failed = ends.failed | (ends.decrement > kStray);
     fits.add(*many, ends.among(start.size(0), rows), from.size(0), cost);
@@ -364,8 +379,7 @@ class Modes : public BaseRule {
   /// The quarter [P,S/4,D] of the starts [P,S,D] that is highest for each problem after one round.
   static at::Tensor highest(const Target& target, const at::Tensor& from, Cost& cost) {
     const int64_t problems = from.size(0), starts = from.size(1), dim = from.size(2);
-    const auto many = for_each_start(target, from);
-    Climb climb(*many, from.flatten(0, 1));
+    Climb climb(*for_each_start(target, from), from.flatten(0, 1));
     climb.steps(climb.curvature().covariance_root, steps_a_round(target));
     cost += Cost::with_gradient(problems * starts *
                                 (1 + target.curvature_cost() + steps_a_round(target)));
@@ -392,7 +406,7 @@ class Modes : public BaseRule {
       for (int64_t s = 0; s < starts; ++s) z.select(1, s).mul_(kScales[s % count]);
     } else {
       for (int64_t s = 2; s < starts; s += 2)
-        z.select(1, s).copy_(most_probable_draw(target, kDrawsAStart, rng, cost));
+        z.select(1, s).copy_(most_probable_draw(target, rng, cost));
     }
     if (!with_guess) return z;
     z.select(1, 0).copy_(guess.loc());

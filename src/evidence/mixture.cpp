@@ -4,8 +4,8 @@
 // Trials by chains compare the modes that a search finds with normals fitted to particles. Each
 // estimate is a lower bound on average, so the highest is the best. Particles settle under the
 // target, new normals are fitted to them, and a trial says whether these are better. Draws that a
-// fit has not seen choose the number of its normals, and a bijection that straightens a funnel's
-// neck, a banana, or coordinates with modes of their own. Curvatures show funnels without draws.
+// fit has not seen choose its normals, and a bijection that straightens a funnel's neck, a banana,
+// or coordinates with modes of their own. Curvatures show funnels without draws.
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -202,12 +202,14 @@ class Mixture : public BaseRule {
 
   Base fitted(const Target& one, at::Generator& rng) const {
     if (one.dim() > kManyDims) return fit_many_dims(one, options_, particles_, rng);
-    Search search{one, rng, {}, {}};
+    Search search{one, rng, {}, {}}, again{one, rng, {}, {}};
     bool differ = false;
     const bool has_draws = one.traits().draws.has_value();
     Trial best = has_draws ? by_draws(search, differ) : searched(search);
-    Search again{one, rng, {}, {}};
+    if (!has_draws) improve(search, best);
     Trial second = searched(again);
+    if (std::isfinite(second.value)) settled(second, again);
+    if (second.beats(best) || contradict(best, second)) improve(again, second);
     search.cost += again.cost;
     const auto draws = [&](const Search& of) { return of.pool.draws(particles_, rng); };
     const bool both = std::isfinite(best.value) && std::isfinite(second.value);
@@ -319,7 +321,7 @@ class Mixture : public BaseRule {
     return next.value > best.value ? next : best;
   }
 
-  /// The best trial.
+  /// The best trial of normals at modes, of splines of all modes, and of particles from the prior.
   Trial searched(Search& search) const {
     const Base modes = make_modes({}, options_)->build(search.one, search.rng);
     search.cost += modes.cost;
@@ -335,7 +337,6 @@ class Mixture : public BaseRule {
     search.splines_hold = by_splines.may_reach(std::max(best.value, by_prior.value));
     for (const Trial& rough : {by_splines, by_prior})
       if (rough.beats(best)) best = rough;
-    improve(search, best);
     return best;
   }
 
@@ -352,7 +353,7 @@ class Mixture : public BaseRule {
 
   /// Rounds of settling, fit and trial, while they gain.
   void improve(Search& search, Trial& best) const {
-    if (!best.parts) return;
+    if (!std::isfinite(best.value)) return;
     const int64_t most = rounds_ > 0 ? rounds_ + kMoreRounds : 0;
     for (int64_t round = 1; round <= most; ++round) {
       const at::Tensor draws = settled(best, search);

@@ -245,19 +245,18 @@ bool may_sample(const EstimatorParts& parts) {
 Plan rounds_to_plan(const EstimatorParts& parts, RoundRunner& runner, Rounds& rounds) {
   constexpr double kMargin = 1.5;  // of a length: the error of a round is uncertain itself
   constexpr double kFarthest = 8;  // rounds' lengths to which one round's error extends
-  constexpr double kShare = 0.45;  // of what was spent: a fit pays off by a longer estimate
-  const double first =
-      runner.problem.dim() > kManyDims ? 2000 : 8000;  // evaluations of a replicate
+  constexpr double kShare = 0.25;  // of what was spent: a fit pays off by a longer estimate
+  const double first = runner.problem.dim() > kManyDims ? 2000 : 4000;  // evaluations each
   // Errors fall at least with the square root of the length.
   const auto wanted_after = [&](double evaluations) {
     const double ratio = rounds.each.back().error / *parts.options.error;
-    return evaluations * std::max(2.0, kMargin * ratio * ratio);
+    return evaluations * kMargin * ratio * ratio;
   };
   Cover cover = Cover::kPoor;
   double by_draws = 0;  // evaluations that draws would take
   if (may_sample(parts)) {
     const double fit = runner.spent(false);
-    const double check = fit > 0 ? std::min(first / 4, fit) : first / 4;  // no dearer than a fit
+    const double check = fit > 0 ? std::min(first / 2, fit) : first / 2;  // no dearer than a fit
     cover = runner.cover_by(runner.sampled(check));
     by_draws = wanted_after(rounds.each.back().evaluations);
   }

