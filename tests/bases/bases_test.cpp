@@ -53,9 +53,9 @@ FunctionTarget bimodal() {
   });
 }
 
-Base build(const std::string& spec, const Target& target, uint64_t seed = 1) {
+Base build(const std::string& spec, const Target& target, uint64_t seed = 1, bool one = false) {
   at::Generator rng = make_generator(seed);
-  return make_base(spec)->build(target, rng);
+  return make_base(spec, {.one_density = one})->build(target, rng);
 }
 
 TEST(Laplace, IsExactForGaussians) {
@@ -113,6 +113,7 @@ TEST(Modes, OfAnImageWithOneModeTakeFewStarts) {
   const Base base = build("modes", single);
   EXPECT_FALSE(base.partition);
   EXPECT_FALSE(base.ambiguous.any().item<bool>());
+  EXPECT_FALSE(build("modes", single, 1, /*one=*/true).partition) << "climbs that did not arrive";
   EXPECT_LT(static_cast<double>(base.cost.gradients),
             4 * *make_base("modes:1,batches=1")->expected_cost(single));
 }
