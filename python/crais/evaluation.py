@@ -178,7 +178,7 @@ def evaluate(
         shape = sizes_of(shape, "image_shape")
         pixels = pixels if pixels is None else as_batch(pixels, shape)
 
-    name = type(model).__name__ if model is not None else "model"
+    name, control = type(model).__name__ if model is not None else "model", options.get("control")
     try:
         captured = in_memory(
             **parts,
@@ -186,7 +186,7 @@ def evaluate(
             latent=latent if latent is not None else own_latent(model, parts["encoder"]),
             shapes=[shape] if shape is not None else shapes_for(pixels),
             labels=given,
-            simulate=_count(options.get("simulate")),
+            simulate=max(_count(options.get("simulate")), 32 if control is None else _count(control)),
             data=_examples(pixels, options),
             missing=missing is not None,
             threads_apart=str(options.get("threads")) != "1",

@@ -169,12 +169,12 @@ class Run:
         """Remembers where log p(x, z) was first not finite."""
         if self.astray or bool(torch.isfinite(outputs[0]).all() & torch.isfinite(outputs[1]).all()):
             return
-        finite = torch.isfinite(outputs[0]) & torch.isfinite(outputs[1]).all(1)
-        row = int((~finite).nonzero()[0])
+        row = int((~(torch.isfinite(outputs[0]) & torch.isfinite(outputs[1]).all(1))).nonzero()[0])
         z, x = inputs[0][row], inputs[1][row].cpu()
         same = (self.images == x).flatten(1).all(1).nonzero()
         point = ", ".join(f"{value:.4g}" for value in z[:4].tolist()) + (", ..." * (len(z) > 4))
-        self.astray = f"; log p(x, z) of image {int(same[0])} is not finite at z = ({point})"
+        image = f"image {int(same[0])}" if len(same) else "an image that the model draws"
+        self.astray = f"; log p(x, z) of {image} is not finite at z = ({point})"
 
 
 _running: set[Run] = set()

@@ -144,9 +144,7 @@ def test_options_that_are_refused(evaluate, curved, images, options, error, word
 
 
 def test_long_values_are_cut_and_large_seeds_and_no_device_are_said(compiled):
-    def density(z):
-        return -z.square().sum(1)
-
+    density = lambda z: -z.square().sum(1)
     for options in ({"base": "a" * 5000}, {"dim": "a" * 5000}, {"a" * 5000: 1}):
         with pytest.raises(crais.UsageError, match="a{190}") as raised:
             crais.log_normalizer(density, **{"dim": 1, **options})
@@ -409,6 +407,13 @@ def test_a_density_that_is_no_number_names_image_and_point(evaluate, images, opt
 
     with pytest.raises(crais.DataError, match=r"of image 13 is not finite at z = \(-?[0-9.]+, "):
         of_joint(evaluate, log_joint, images, threads=1, **options)
+
+
+def test_a_density_that_is_no_number_at_a_drawn_image():
+    run = native.Run({"joint": lambda z, x: (torch.full((1,), float("nan")), z)}, False, "image")
+    run.start("", torch.zeros(2, 3), [3])
+    run.call("joint", (torch.zeros(1, 2), torch.ones(1, 3)))
+    assert "of an image that the model draws is not finite at z = (0, 0)" in run.astray
 
 
 def test_files_that_are_not_there(evaluate, images):

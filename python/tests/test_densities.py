@@ -259,10 +259,7 @@ def test_functions_of_one_row(function, words):
 
 def test_a_function_of_one_row_that_looks_like_one_of_many_is_refused():
     prior = {"a": D.Normal(0.0, 1.0), "b": D.Normal(torch.zeros(3), 1.0)}
-
-    def of_row(theta):
-        return -0.5 * (theta["a"] - 1) ** 2 - 0.5 * theta["b"].square().sum()
-
+    of_row = lambda theta: -0.5 * (theta["a"] - 1) ** 2 - 0.5 * theta["b"].square().sum()
     with pytest.raises(crais.UsageError, match="depends on the other rows.*torch.vmap"):
         crais.log_normalizer(of_row, prior=prior, **OPTIONS)
     found = crais.log_normalizer(torch.vmap(of_row), prior=prior, **OPTIONS)

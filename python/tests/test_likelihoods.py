@@ -40,12 +40,8 @@ def spread(rows: int, of: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
 
 
 def mixture_output(rows: int) -> Tensor:
-    parts = [
-        normal(rows, 4 * 2, 3, 3),
-        normal(rows, 4 * 2, 3, 3, scale=0.3, shift=0.5),
-        normal(rows, 4 * 2, 3, 3, scale=0.3, shift=-2.5),
-    ]
-    return torch.cat(parts, 1)
+    widths = ((1.0, 0.0), (0.3, 0.5), (0.3, -2.5))
+    return torch.cat([normal(rows, 4 * 2, 3, 3, scale=scale, shift=shift) for scale, shift in widths], 1)
 
 
 class Bins:
