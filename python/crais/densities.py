@@ -43,7 +43,7 @@ class Density:
     inverse      theta -> e, where that is known
     point        e [B, dim] -> theta: what the user's function takes, or a model's values by name
     about        what else ArviZ has of a model: see `adapters.Model`
-    explain      raises UsageError in place of an error that bases meet where a density has no end
+    explain      raises UsageError in place of an error or a flagged result, of a density without end
     has_prior    e of it are near N(0, I): nothing need be tried far from there
     started      points `starts` of a user -> e
     """
@@ -58,7 +58,7 @@ class Density:
     inverse: Function | None
     point: Function
     about: Function
-    explain: Callable[[InternalError], None]
+    explain: Callable[[InternalError | None], None]
     has_prior: bool
     started: Function
 
@@ -141,7 +141,7 @@ def density_of(
 
     density = _zero_where_refused(log_density)
 
-    def explain(error: InternalError) -> None:
+    def explain(error: InternalError | None) -> None:
         _check_falls(density, space, drawn(chosen, 2))
         if "affine map" in str(error):
             raise UsageError(

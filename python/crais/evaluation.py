@@ -370,6 +370,8 @@ def log_normalizer(
     except InternalError as error:
         density.explain(error)
         raise
+    if found is not None and found.flagged:
+        density.explain(None)
     return found if found is None or draws is None else found._with_ratio()
 
 
@@ -456,16 +458,9 @@ def _evaluated(
     if model is not None:
         manifest = torch.frombuffer(bytearray(model.manifest), dtype=torch.uint8)
         about |= {"device": model.device, "functions": model.functions, "check": model.check}
-    flags = native.by_flag(options)
-    return _estimated(
-        lambda run: native.extension().evaluate(
-            operand, flags, images, labels, manifest, str(about["device"]), run=run
-        ),
-        progress,
-        program="eval-loglik",
-        unit="images",
-        **about,
-    )
+    given = (operand, native.by_flag(options), images, labels, manifest, str(about["device"]))
+    estimate = lambda run: native.extension().evaluate(*given, run=run)
+    return _estimated(estimate, progress, program="eval-loglik", unit="images", **about)
 
 
 def _count(value: Any) -> int:

@@ -269,10 +269,7 @@ def test_a_function_of_one_row_that_looks_like_one_of_many_is_refused():
 def test_a_module_in_float32_is_run_in_float32():
     torch.manual_seed(0)
     net = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.SiLU(), torch.nn.Linear(8, 1)).eval()
-
-    def energy(z):
-        return net(z).squeeze(1) - 0.5 * z.square().sum(1)
-
+    energy = lambda z: net(z).squeeze(1) - 0.5 * z.square().sum(1)
     found = crais.log_normalizer(energy, dim=2, **OPTIONS)
     assert found.summary["settings"]["dtype"] == "float32" and "float32" in found.notes[0]
     asked = crais.log_normalizer(energy, dim=2, dtype="float32", **OPTIONS)

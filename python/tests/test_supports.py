@@ -67,6 +67,7 @@ def test_the_cube_ends_where_u_is_1():
             "grows without bound along s, on the way down",
         ),
         (lambda z: -torch.log1p(-z).sum(1), {"support": (0, 1), "dim": 2}, "along coordinate 0"),
+        (lambda z: -z[:, 0].square(), {"dim": 2, "base": "prior", "steps": 8, "chains": 8}, "fall along coordinate 1"),
     ],
 )
 def test_densities_without_an_integral_are_refused(function, arguments, words):
