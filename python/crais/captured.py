@@ -72,7 +72,7 @@ def captured(parts: Iterable[Any]) -> list[Any]:
 def required_arguments(function: Any) -> list[str] | None:
     """Names of those that must be given by place; None for a function that does not say."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = inspect.signature(getattr(function, "forward", function)).parameters.values()
     except (TypeError, ValueError):
         return None
     by_place = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -91,6 +91,8 @@ def packages_of(target: Any) -> set[str]:
             return [part.func]
         if inspect.ismethod(part):
             return [part.__func__]
+        if isinstance(part, torch.nn.Module):
+            return [type(part).forward]
         if hasattr(part, "__wrapped__"):  # by jax.jit, say
             return [part.__wrapped__]
         if hasattr(part, "fn") and "handlers" in type(part).__module__:  # numpyro.handlers.seed

@@ -419,7 +419,7 @@ def _is_conditional(parts: dict[str, Any]) -> bool:
     """True if a label must be given beside z, or z and x."""
     function = parts["decoder"] if parts["log_joint"] is None else parts["log_joint"]
     own = 1 if parts["log_joint"] is None else 2
-    return len(required_arguments(getattr(function, "forward", function)) or []) > own
+    return len(required_arguments(function) or []) > own
 
 
 def _set_for_draws(options: dict[str, Any], base: Any) -> None:

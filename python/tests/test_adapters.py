@@ -166,6 +166,14 @@ def test_pyro(pyro):
     check_posterior(found, model, torch.special.ndtri)
     assert "torch.vmap" in found.notes[0]
 
+    class Module(pyro.nn.PyroModule):
+        def forward(self, *data):
+            three_in_one(pyro)(*data)
+
+    z, module = torch.tensor([[0.5, -1.0, 0.3]], dtype=torch.float64), Module()
+    for same in (functools.partial(module, *data), lambda: module(*data)):
+        assert torch.equal(density_of(same, dim=None).log_density(z), density_of(model, dim=None).log_density(z))
+
 
 def test_pyro_models_that_are_refused(pyro):
     dist = pyro.distributions

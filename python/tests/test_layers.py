@@ -462,10 +462,7 @@ def test_weights_may_be_computed():
     blocks = net(
         *of_units((6, 4, 3)), nn.ELU(), by_weight(same()), nn.ELU(), by_spectrum(nn.Conv2d(6, 4, 2)), nn.ELU()
     ).eval()
-
-    def decoder(z):
-        return F.conv2d(blocks(z), last.weight, 3 * last.bias)
-
+    decoder = lambda z: F.conv2d(blocks(z), last.weight, 3 * last.bias)
     before = copy.deepcopy(blocks.state_dict())
     x = torch.rand_like(decoder(Z))
     found = recognised(decoder, x=x)
@@ -511,9 +508,7 @@ def test_what_has_no_known_layers():
 
 
 def test_what_convolutions_are_not_known():
-    def network(*after):
-        return net(*of_units((4, 4, 4), nn.ELU()), *after, nn.Flatten()).eval()
-
+    network = lambda *after: net(*of_units((4, 4, 4), nn.ELU()), *after, nn.Flatten()).eval()
     x, one, elu = torch.rand(3, 4, 4, 4), same(4), nn.ELU()
     for decoder in (
         network(nn.Conv2d(4, 4, 3, 1, 1, groups=2)),

@@ -102,9 +102,7 @@ def types_file():
 
 
 def row(name, flag):
-    def cell(text):
-        return text.replace("|", "\\|")
-
+    cell = lambda text: text.replace("|", "\\|")
     heads = [name, name.replace("problem", "image")] if re.search("per-|pilot-p", name) else [name]
     shown = ", ".join(f"`--{one} {flag['value']}`".replace(" `", "`") for one in sorted({*heads}))
     default = f"`{','.join(flag['default'])}`" if flag["default"] else ""
@@ -118,9 +116,7 @@ def table(title, flags):
 
 
 def tables():
-    def of_problem(text):
-        return text.replace("an image", "a problem").replace("image", "problem")
-
+    of_problem = lambda text: text.replace("an image", "a problem").replace("image", "problem")
     images, densities = flags_of("eval-loglik"), flags_of("estimate-logz")
     same = {}
     for name, flag in images.items():
