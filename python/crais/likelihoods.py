@@ -463,14 +463,12 @@ class DiscretizedGaussian(_Normal, _Discretized):
 
     @staticmethod
     def kept(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-        below, above, tiny = torch.special.ndtr(low), torch.special.ndtr(-high), 1e-30
-        root = math.sqrt(2 * math.pi)
-        at_low, at_high = (torch.exp(-0.5 * t.square()) / root for t in (low, high))
-        middle = (1 - below - above).clamp(min=0)
+        log_of = torch.special.log_ndtr  # in float32 ndtr ends at -5.6
+        at_low, at_high = (torch.exp(-0.5 * t.square()) / math.sqrt(2 * math.pi) for t in (low, high))
+        middle = (1 - log_of(low).exp() - log_of(-high).exp()).clamp(min=0)
         slopes = high * at_high - low * at_low
         cubes = high**3 * at_high - low**3 * at_low
-        left = at_low.square() / below.clamp(min=tiny)
-        right = at_high.square() / above.clamp(min=tiny)
+        left, right = (torch.exp(-t.square() - log_of(t)) / (2 * math.pi) for t in (low, -high))
         tails = low.square() * left + high.square() * right
         of_scale = (middle + 0.5 * (tails - cubes - slopes)).clamp(min=0)
         return (middle - slopes).clamp(min=0) + left + right, of_scale

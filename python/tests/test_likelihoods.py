@@ -265,13 +265,14 @@ def test_fisher_of_a_categorical_is_the_variance_of_the_score() -> None:
 @pytest.mark.parametrize("kind", [L.DiscretizedGaussian, L.DiscretizedLogistic])
 @pytest.mark.parametrize("mean", [-0.5, -0.05, 0.0, 0.02, 0.401, 0.97, 1.0, 1.2])
 @pytest.mark.parametrize("scale", [0.003, 0.02, 0.1])
-def test_fisher_stand_in_at_the_ends_of_the_range(kind: type, mean: float, scale: float) -> None:
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_fisher_stand_in_of_bins(kind: type, mean: float, scale: float, dtype: torch.dtype) -> None:
     likelihood = kind("log_scale").double()
     output = (torch.full((256, 1), mean).double(), torch.full((256, 1), math.log(scale)).double())
     leaves = [part.requires_grad_() for part in output]
     log_p = likelihood.log_prob(GRID.unsqueeze(1), tuple(leaves))
     scores = torch.autograd.grad(log_p.sum(), leaves)
-    found = likelihood.fisher(tuple(part.detach()[:1] for part in output))
+    found = likelihood.to(dtype).fisher(tuple(part.detach()[:1].to(dtype) for part in output))
     most = (1.0 / scale**2, 2.0)  # information is small where it is a thousandth of this
     for score, weight, whole in zip(scores, found, most):
         exact = (log_p.exp() * score[:, 0].square()).sum().item()
