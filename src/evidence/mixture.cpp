@@ -208,8 +208,7 @@ class Mixture : public BaseRule {
     Trial best = has_draws ? by_draws(search, differ) : searched(search);
     if (!has_draws) improve(search, best);
     Trial second = searched(again);
-    if (std::isfinite(second.value)) settled(second, again);
-    if (second.beats(best) || contradict(best, second)) improve(again, second);
+    improve(again, second);
     search.cost += again.cost;
     const auto draws = [&](const Search& of) { return of.pool.draws(particles_, rng); };
     const bool both = std::isfinite(best.value) && std::isfinite(second.value);
