@@ -78,8 +78,9 @@ def explain_missing(target: Any) -> str:
     """What to say of a function without `dim`: "", or that it is a model without its data."""
     if not {"numpyro", "pyro"} & packages_of(target):
         return ""
-    first = (required_arguments(target) or ["z"])[0]
-    return f", or, of a model, its data: model_kwargs={{'{first}': ...}}"
+    if (names := required_arguments(target)) is None:
+        return ", or, of a model, model_args (a tuple) and model_kwargs that fit its arguments"
+    return f", or, of a model, its data: model_kwargs={{'{(names or ['z'])[0]}': ...}}"
 
 
 def _latent(trace: Mapping[str, Any]) -> dict[str, Any]:

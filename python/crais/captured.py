@@ -91,12 +91,13 @@ def packages_of(target: Any) -> set[str]:
             return [part.func]
         if inspect.ismethod(part):
             return [part.__func__]
-        if isinstance(part, torch.nn.Module):
-            return [type(part).forward]
         if hasattr(part, "__wrapped__"):  # by jax.jit, say
             return [part.__wrapped__]
         if hasattr(part, "fn") and "handlers" in type(part).__module__:  # numpyro.handlers.seed
             return [part.fn]
+        call = inspect.getattr_static(type(part), "forward", inspect.getattr_static(type(part), "__call__", None))
+        if inspect.isfunction(call):
+            return [call]
         if not inspect.isfunction(part) or names & _LIBRARIES:
             return []
         packages.update({name.partition(".")[0] for name in part.__code__.co_names} & _PACKAGES)

@@ -157,7 +157,7 @@ def density_of(
     names = [getattr(one, "__name__", "") for one in (target, value_and_grad, prior_transform)]
     return Density(
         density,
-        space.dim,
+        int(space.dim),
         None if chosen == dtypes[0] else chosen,
         next(filter(None, names), "function"),
         notes,

@@ -310,7 +310,7 @@ def log_normalizer(
     for name in options.keys() & _OTHER_NAMES.keys():
         raise UsageError(f"{name}: say {_OTHER_NAMES[name]}")
     native.check_names("estimate-logz", flags, log_normalizer)
-    if model_args or model_kwargs:
+    if len(model_args) or model_kwargs:
         target = functools.partial(target, *model_args, **(model_kwargs or {}))
     if base is None or isinstance(base, str):
         options, base = {"base": base, **options}, None
@@ -417,9 +417,8 @@ def _examples(images: Tensor | None, options: dict[str, Any]) -> Tensor | None:
 
 def _is_conditional(parts: dict[str, Any]) -> bool:
     """True if a label must be given beside z, or z and x."""
-    function = parts["decoder"] if parts["log_joint"] is None else parts["log_joint"]
-    own = 1 if parts["log_joint"] is None else 2
-    return len(required_arguments(function) or []) > own
+    name, own = ("decoder", 1) if parts["log_joint"] is None else ("log_joint", 2)
+    return len(required_arguments(parts[name]) or []) > own
 
 
 def _set_for_draws(options: dict[str, Any], base: Any) -> None:

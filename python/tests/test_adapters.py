@@ -145,6 +145,9 @@ def test_numpyro_models_that_are_refused(numpyro):
 
     normal = of_site(dist.Normal(0, 1))
     refused(three_in_one(numpyro), r"give dim=D.* of a model, its data: model_kwargs={'y': ...}")
+    refused(
+        functools.partial(three_in_one(numpyro), z=Y), r"give dim=D.*model_args \(a tuple\) and model_kwargs that fit"
+    )
     refused(of_site(dist.Normal(0, 1), y=None), "no site of the model is observed, so log Z is 0")
     refused(of_site(dist.Normal(0, 1), obs=1.0), "the model has no latent sites")
     refused(of_site(dist.Poisson(3)), "the site a is discrete: sum it out")

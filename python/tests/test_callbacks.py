@@ -129,10 +129,7 @@ def test_a_monitor_of_functions_and_labels(images):
     torch.manual_seed(0)
     layer = nn.Linear(4 + 2, 36)
     labels = torch.eye(2)[torch.arange(20) % 2]
-
-    def decode(z, y):
-        return layer(torch.cat([z, y], 1))
-
+    decode = lambda z, y: layer(torch.cat([z, y], 1))
     monitor = crais.callbacks.Monitor(images, labels=labels, decoder=decode, **SMALL)
     r = estimate(None, images, decoder=decode, labels=labels[:6], latent=4)
     assert monitor()["log_p/mean"] == r.mean

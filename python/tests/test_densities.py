@@ -124,9 +124,7 @@ def test_scipy_priors():
 
 @pytest.mark.parametrize("of_row", [False, True])
 def test_a_prior_transform(of_row):
-    def transform(u):
-        return torch.stack([20 * u[..., 0] - 5, 20 * u[..., 1] - 10, 20 * u[..., 2] - 10], -1)
-
+    transform = lambda u: torch.stack([20 * u[..., 0] - 5, 20 * u[..., 1] - 10, 20 * u[..., 2] - 10], -1)
     likelihood = normal_likelihood(Y)
     found = crais.log_normalizer(
         (lambda theta: likelihood(theta.unsqueeze(0))[0]) if of_row else likelihood,
@@ -272,7 +270,7 @@ def test_a_module_in_float32_is_run_in_float32():
     energy = lambda z: net(z).squeeze(1) - 0.5 * z.square().sum(1)
     found = crais.log_normalizer(energy, dim=2, **OPTIONS)
     assert found.summary["settings"]["dtype"] == "float32" and "float32" in found.notes[0]
-    asked = crais.log_normalizer(energy, dim=2, dtype="float32", **OPTIONS)
+    asked = crais.log_normalizer(energy, dim=np.int64(2), dtype="float32", **OPTIONS)
     assert asked.mean == found.mean and asked.notes == []
     of_prior = crais.log_normalizer(lambda z: net(z).squeeze(1), prior=D.Normal(torch.zeros(2), 1.0), **OPTIONS)
     assert of_prior.mean == pytest.approx(found.mean - LOG_2PI, abs=5 * found.mc_se + 1e-3)

@@ -72,9 +72,7 @@ def tiny(text):
             return [small(part, to) for part in value]
         return value if isinstance(value, str) else to
 
-    def shrunk(values):
-        return values | {name: small(values[name], to) for name, to in SMALL.items() if name in values}
-
+    shrunk = lambda values: values | {name: small(values[name], to) for name, to in SMALL.items() if name in values}
     content = json.loads(text, object_hook=shrunk)
     for name, entries in content["lists"].items():
         if isinstance(entries, list):
@@ -345,9 +343,7 @@ def test_a_setting_of_each_length_is_found(flags, transitions, steps):
 
 
 def test_the_nearest_setting_is_taken_where_none_will_do():
-    def found(flags, transitions):
-        return match_transitions(flags, 64, lambda each: [transitions(float(one)) for one in each])
-
+    found = lambda flags, of: match_transitions(flags, 64, lambda each: [of(float(one)) for one in each])
     assert found("--schedule ess:@", lambda _: 40)[1] == 40
     assert found("--schedule constant-rate:@", lambda delta: 30 if delta > 1 else 200)[1] == 30
     assert found("--max-step @", lambda _: math.inf)[:2] == ("1.000", math.inf)

@@ -95,6 +95,15 @@ def test_images_of_several_modes_are_right_or_flagged(features, sd):
     assert r.flagged or abs(error[r.flags == 0].mean()) < 0.1
 
 
+def test_modes_between_the_points_of_a_sweep_are_found():
+    torch.manual_seed(6)
+    w = 1.5 * torch.randn(2, 6)
+    x = torch.sin(3 * torch.randn(6, 2) @ w) + 0.15 * torch.randn(6, 6)
+    model = {"decoder": lambda z: torch.sin(3 * z @ w), "latent": 2, "likelihood": crais.Gaussian(0.15)}
+    r = crais.evaluate(images=x[1:2], control=0, progress=False, **model)
+    assert r.log_likelihood[0] == pytest.approx(-6.976, abs=0.1)  # by a grid of 1600^2 points
+
+
 def test_the_neck_of_a_model_that_is_not_rewritten_is_found():
     schools = crais.yardstick.get("eight-schools")
     z = crais.log_normalizer(schools.log_density, dim=10, seed=1, progress=False)

@@ -199,12 +199,10 @@ struct Peaks {
 int64_t sweep_size(int64_t dim) { return 512 << dim; }
 
 /// The points of a sweep under the prior, half of them wide, that are higher than their neighbours
-/// and not far below the highest of all, at most `most`. Cost: added, a density at each point.
+/// and may be next to one not far below the highest, at most `most`. Cost: a density at each point.
 Peaks peaks_of_sweep(const Target& target, int64_t most, at::Generator& rng, Cost& cost) {
-  constexpr double kFar = 25;        // nats
-  constexpr double kFewPoints = 10;  // a sum over fewer is a guess
+  constexpr double kFar = 25, kFewPoints = 10;  // nats; a sum over fewer is a guess
   constexpr int64_t kAtOnce = 256;
-  const double nothing = -std::numeric_limits<double>::infinity();
   const int64_t problems = target.num_problems(), dim = target.dim(), count = sweep_size(dim);
   const at::Tensor u = even_points(count, dim, rng).to(target.prior_base().loc().options());
   u.slice(0, 1, count, 2).mul_(kScales[1]);  // what the model does not draw lies far out
@@ -213,7 +211,7 @@ Peaks peaks_of_sweep(const Target& target, int64_t most, at::Generator& rng, Cos
   std::vector<at::Tensor> parts;
   for (const at::Tensor& some : z.split(kAtOnce, 1)) {
     stop_if_interrupted();
-    parts.push_back(target.log_density(some).to(at::kDouble).nan_to_num(nothing));
+    parts.push_back(target.log_density(some).to(at::kDouble).nan_to_num(-INFINITY));
   }
   cost += Cost{problems * count, 0};
   const at::Tensor height = at::cat(parts, 1);  // [P,N]
@@ -224,16 +222,19 @@ Peaks peaks_of_sweep(const Target& target, int64_t most, at::Generator& rng, Cos
       target.prior_base().log_abs_det() + 0.5 * static_cast<double>(dim) * std::log(2 * M_PI);
   const at::Tensor around = height.index_select(1, near.flatten()).view({problems, count, -1});
   const auto [highest, place] = height.max(1, /*keepdim=*/true);
-  const at::Tensor is_peak =
-      ((height == around.amax(2)) & (height > highest - kFar)).scatter(1, place, true);
-  const at::Tensor number = is_peak.sum(1);
-  const int64_t starts = std::min(number.max().item<int64_t>(), most);
-  const at::Tensor order = std::get<1>(height.masked_fill(~is_peak, nothing).topk(starts, 1));
+  const at::Tensor is_top = height == around.amax(2),
+                   number = (is_top & (height > highest - kFar)).sum(1);
+  // Between the points the density may rise above a top by what the top is above its neighbours.
+  const at::Tensor hidden = height + (height - around.mean(2)).nan_to_num(0);
+  const at::Tensor is_peak = (is_top & (hidden > highest - kFar)).scatter(1, place, true);
+  const int64_t starts = std::min(is_peak.sum(1).max().item<int64_t>(), most);
+  const at::Tensor order = std::get<1>(hidden.masked_fill(~is_peak, -INFINITY).topk(starts, 1));
   const at::Tensor rows = order.unsqueeze(2).expand({problems, starts, dim});
-  return {z.gather(1, rows).masked_fill(~is_peak.gather(1, order).unsqueeze(2), NAN),
-          (number > most) | (number * near.size(1) * 4 > count),
-          (log_sum + to_log_z - (log_sum - half).abs())
-              .masked_fill(ess(log_w) * static_cast<double>(log_w.size(1)) < kFewPoints, nothing)};
+  return {
+      z.gather(1, rows).masked_fill(~is_peak.gather(1, order).unsqueeze(2), NAN),
+      (number > most) | (number * near.size(1) * 4 > count),
+      (log_sum + to_log_z - (log_sum - half).abs())
+          .masked_fill(ess(log_w) * static_cast<double>(log_w.size(1)) < kFewPoints, -INFINITY)};
 }
 
 /// The most probable of some draws from the prior of each problem, [P,D]. Cost: added.
@@ -242,8 +243,7 @@ at::Tensor most_probable_draw(const Target& target, at::Generator& rng, Cost& co
   cost += Cost{problems * kDrawsAStart, 0};
   const at::Tensor e = fill_normal(at::empty({problems, kDrawsAStart, dim}, target.options()), rng);
   const at::Tensor z = target.prior_base().to_z(e);
-  const at::Tensor density =
-      target.log_density(z).nan_to_num(-std::numeric_limits<double>::infinity());
+  const at::Tensor density = target.log_density(z).nan_to_num(-INFINITY);
   const at::Tensor best = density.argmax(1).view({problems, 1, 1}).expand({problems, 1, dim});
   return z.gather(1, best).squeeze(1);
 }
@@ -273,7 +273,7 @@ class Modes : public BaseRule {
     Fits fits;
     std::vector<Found> found;
     if (sweeps(target)) {
-      const Peaks peaks = peaks_of_sweep(target, 2 * effort.most, rng, cost);
+      const Peaks peaks = peaks_of_sweep(target, 4 * effort.most, rng, cost);
       // Draws come from both sides of a kink.
       const at::Tensor drawn = start_points(target, guess, kFewStarts, true, rng, cost);
       climb_all(target, at::cat({peaks.z, drawn}, 1), effort.until, fits, cost);
