@@ -58,6 +58,8 @@ PICTURES = [
             labels=("decoder evaluations an image", "error of the mean log p(x), nats")),
     Picture("models/real", "{what}", "{images}", "steps", "value", "SE", "x",
             labels=("transitions of an anneal", "nats; total variation")),
+    Picture("silence/densities", "22 densities, three seeds", "{verdict}", "mc_se", "off", log="xy", joined=False,
+            columns=1, labels=("stated error, nats", "true error, nats")),
     Picture("silence/decoders", "random decoders", "{flagged}", "gap", "too low", log="xy", joined=False, columns=1,
             labels=("gap of the control, nats", "20 images too low by, nats")),
     Picture("eprv3/teams", "{model}", "{method}", "log evidence", "place", joined=False, columns=3,
