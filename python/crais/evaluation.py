@@ -370,8 +370,9 @@ def log_normalizer(
     except InternalError as error:
         density.explain(error)
         raise
-    if found is not None and found.flagged:
-        density.explain(None)
+    if found is not None and found.flagged and not density.has_prior:
+        with native.as_before(device), OwnNumbers():
+            density.explain(None)
     return found if found is None or draws is None else found._with_ratio()
 
 
