@@ -238,7 +238,7 @@ def _check_falls(density: Function, space: Coordinates, centres: Tensor) -> None
             except Exception:  # whatever a user's code raises so far away
                 continue
             rises = value + _RUNGS[last - 3 : last].log().to(value)
-            if bool((rises[:, 1:] >= rises[:, :-1]).all() & (value > -math.inf).all()):
+            if bool((rises[:, 1:] >= rises[:, :-1]).all() & value.isfinite().all()):
                 own = space.log_density(e[:, last - 3 : last].flatten(0, 1)).reshape(2, 3)
                 grows = bool(((value - own).diff() > 1).all())
                 raise UsageError(
