@@ -463,12 +463,12 @@ class DiscretizedGaussian(_Normal, _Discretized):
 
     @staticmethod
     def kept(low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
-        log_of = torch.special.log_ndtr  # in float32 ndtr ends at -5.6
+        log_ndtr = torch.special.log_ndtr  # of float32: ndtr is 0 below -5.6
         at_low, at_high = (torch.exp(-0.5 * t.square()) / math.sqrt(2 * math.pi) for t in (low, high))
-        middle = (1 - log_of(low).exp() - log_of(-high).exp()).clamp(min=0)
+        middle = (1 - log_ndtr(low).exp() - log_ndtr(-high).exp()).clamp(min=0)
         slopes = high * at_high - low * at_low
         cubes = high**3 * at_high - low**3 * at_low
-        left, right = (torch.exp(-t.square() - log_of(t)) / (2 * math.pi) for t in (low, -high))
+        left, right = (torch.exp(-t.square() - log_ndtr(t)) / (2 * math.pi) for t in (low, -high))
         tails = low.square() * left + high.square() * right
         of_scale = (middle + 0.5 * (tails - cubes - slopes)).clamp(min=0)
         return (middle - slopes).clamp(min=0) + left + right, of_scale

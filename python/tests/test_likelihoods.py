@@ -40,8 +40,8 @@ def spread(rows: int, of: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
 
 
 def mixture_output(rows: int) -> Tensor:
-    widths = ((1.0, 0.0), (0.3, 0.5), (0.3, -2.5))
-    return torch.cat([normal(rows, 4 * 2, 3, 3, scale=scale, shift=shift) for scale, shift in widths], 1)
+    kinds = ((1.0, 0.0), (0.3, 0.5), (0.3, -2.5))  # logits, means, log scales
+    return torch.cat([normal(rows, 4 * 2, 3, 3, scale=scale, shift=shift) for scale, shift in kinds], 1)
 
 
 class Bins:
